@@ -211,8 +211,6 @@ def _follow(run: _Run, client: httpx.Client, question: str, first: int, *, movin
         try:
             with client.stream("POST", url, json={"question": question}, headers=headers) as reply:
                 if reply.status_code != 200:
-                    # The stream was not shared yet when its replica was killed: only the client knows about it.
-                    last = "" if reply.status_code == 404 else last
                     time.sleep(0.1)
                     continue
                 for event in read_events(reply.iter_lines()):

@@ -143,9 +143,11 @@ class Runner:
         with ExitStack() as stack:
             stack.enter_context(self._queue_slot())
             await self._admit()
-            stream = self.streams.begin(str(uuid4()), grace)
-            if grace == GRACE_SECONDS:
-                self._share(stream, request)
+            turn_id = str(uuid4())
+            logged = await self._share(turn_id, request) if grace == GRACE_SECONDS else None
+            stream = self.streams.begin(turn_id, grace)
+            if logged is not None:
+                stream.on_event = partial(self._stream_log().add, logged)
             stream.publish("accepted", {})
             self._run(stream, request, key, stack.pop_all(), history, settle)
         return stream
@@ -188,11 +190,9 @@ class Runner:
                 stack.enter_context(self._queue_slot())
                 self._run(stream, request, key, stack.pop_all())
 
-    def _share(self, stream: Stream, request: AskRequest) -> None:
-        """Let the other replicas have a new stream."""
-        if bus.is_shared():
-            logged = self._stream_log().begin(stream.turn_id, request, stream.owner)
-            stream.on_event = partial(self._stream_log().add, logged)
+    async def _share(self, turn_id: str, request: AskRequest) -> LoggedStream | None:
+        """Let the other replicas have a new stream of the caller. Returns None if they cannot."""
+        return await asyncio.to_thread(self._stream_log().begin, turn_id, request) if bus.is_shared() else None
 
     def _stream_log(self) -> StreamLog:
         """Return the log that shares this process's streams. Call it only in the event loop, which creates it once."""

@@ -1,8 +1,8 @@
 """Streams that their readers may come back to at another replica.
 
-Each process writes the events of its streams to Redis, in batches, some times a second. A reader who comes to another
-replica gets them from there. If the process that ran the turn is gone, that replica runs the turn again, under the same
-id: the shown part of an answer is taken back, and the new one follows.
+Each process announces its streams in Redis before their first event, and writes their events in batches, some times a
+second. A reader who comes to another replica gets them from there. If the process that ran the turn is gone, that
+replica runs the turn again, under the same id: the shown part of an answer is taken back, and the new one follows.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def request_hash(request: AskRequest) -> str:
 
 
 class StreamLog:
-    """Writes the streams of this process in a background thread.
+    """Writes the events of this process's streams in a background thread.
 
     After a failed write a stream is no longer shared, so that shared streams have no gaps.
     """
@@ -46,16 +46,22 @@ class StreamLog:
     def __init__(self, settings: Settings) -> None:
         self.name = token_hex(8)
         self._settings = settings
-        self._queue: SimpleQueue[LoggedStream | tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
         self._lost: set[str] = set()
         self._writing = Repeating("streams", self._write, _PACE_SECONDS)
         self._writing.start()
 
-    def begin(self, turn_id: str, request: AskRequest, owner: str) -> LoggedStream:
-        """Share a new stream of the caller with this key."""
-        stream = LoggedStream(turn_id, owner, self.name, request_hash(request))
-        self._queue.put(stream)
-        self._writing.wake()
+    def begin(self, turn_id: str, request: AskRequest) -> LoggedStream | None:
+        """Share a new stream of the caller. Returns None if Redis does not respond.
+
+        A client that has an event of the stream can resume at another replica, even if this process dies at once.
+        """
+        stream = LoggedStream(turn_id, stream_log.owner(), self.name, request_hash(request))
+        try:
+            stream_log.begin(stream, self._settings)
+        except Exception as error:
+            log.warning("a stream is not shared: %s", trail(error))
+            return None
         return stream
 
     def add(self, stream: LoggedStream, event: Event) -> None:
@@ -69,27 +75,24 @@ class StreamLog:
         stream_log.close(self.name, self._settings)
 
     def _write(self) -> float:
-        streams, events = self._next()
-        turns = {stream.turn_id for stream in (*streams, *(stream for stream, _ in events))}
+        events = self._next()
+        turns = {stream.turn_id for stream, _ in events}
         try:
-            turns &= stream_log.append(streams, events, self.name, self._settings)
+            turns &= stream_log.append(events, self.name, self._settings)
         except Exception as error:
             log.warning("%d events of streams are not shared: %s", len(events), trail(error))
         self._lost |= turns - {stream.turn_id for stream, event in events if event.name in LAST}
         return _LOOK_SECONDS
 
-    def _next(self) -> tuple[list[LoggedStream], list[tuple[LoggedStream, LoggedEvent]]]:
-        """Return the streams and events since the last write, except those of lost streams."""
-        streams: list[LoggedStream] = []
+    def _next(self) -> list[tuple[LoggedStream, LoggedEvent]]:
+        """Return the events since the last write, except those of lost streams."""
         events: list[tuple[LoggedStream, LoggedEvent]] = []
         while True:
             try:
                 item = self._queue.get_nowait()
             except Empty:
-                return streams, events
-            if isinstance(item, LoggedStream):
-                streams.append(item)
-            elif item[0].turn_id not in self._lost:
+                return events
+            if item[0].turn_id not in self._lost:
                 events.append(item)
             elif item[1].name in LAST:
                 self._lost.discard(item[0].turn_id)

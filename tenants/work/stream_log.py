@@ -61,13 +61,25 @@ class LoggedEvent:
     data: Mapping[str, object]
 
 
-def append(
-    streams: Sequence[LoggedStream],
-    events: Sequence[tuple[LoggedStream, LoggedEvent]],
-    holder: str,
-    settings: Settings,
-) -> frozenset[str]:
-    """Add new streams and the next events of streams, of any tenants, and a sign of life of their process.
+def begin(stream: LoggedStream, settings: Settings) -> None:
+    """Add a new stream, and a sign of life of its process.
+
+    :raises RedisError: Redis does not respond.
+    """
+    key = _naming(settings)
+    head: _Fields = {_HOLDER: stream.holder, _REQUEST: stream.request_hash}
+    head_key, owned_key = key("stream", stream.owner, stream.turn_id), key("streams", stream.owner)
+    with redis_server.client(settings).pipeline(transaction=False) as pipeline:
+        pipeline.set(key("process", stream.holder), "", ex=ALIVE_SECONDS)
+        pipeline.hset(head_key, mapping=head)
+        pipeline.sadd(owned_key, stream.turn_id)
+        for name in (head_key, owned_key):
+            pipeline.expire(name, RETENTION_SECONDS)
+        pipeline.execute()
+
+
+def append(events: Sequence[tuple[LoggedStream, LoggedEvent]], holder: str, settings: Settings) -> frozenset[str]:
+    """Add the next events of streams, of any tenants, and a sign of life of their process.
 
     :returns: turns that cannot be shared any more: too long, or taken over by another process.
     :raises RedisError: Redis does not respond.
@@ -75,14 +87,6 @@ def append(
     key = _naming(settings)
     with redis_server.client(settings).pipeline(transaction=False) as pipeline:
         pipeline.set(key("process", holder), "", ex=ALIVE_SECONDS)
-        for stream in streams:
-            head: _Fields = {_HOLDER: stream.holder, _REQUEST: stream.request_hash}
-            head_key, owned_key = key("stream", stream.owner, stream.turn_id), key("streams", stream.owner)
-            pipeline.hset(head_key, mapping=head)
-            pipeline.sadd(owned_key, stream.turn_id)
-            for name in (head_key, owned_key):
-                pipeline.expire(name, RETENTION_SECONDS)
-        others = len(pipeline)
         for stream, event in events:
             fields: _Fields = {"name": event.name, "data": seal(json.dumps(event.data, ensure_ascii=False))}
             # Redis refuses a number that is not greater than the last one: another process has written it.
@@ -92,7 +96,7 @@ def append(
         results = pipeline.execute(raise_on_error=False)
     return frozenset(
         stream.turn_id
-        for (stream, event), result in zip(events, results[others:], strict=False)
+        for (stream, event), result in zip(events, results[1:], strict=False)
         if isinstance(result, ResponseError) or event.number > MAX_EVENTS
     )
 

@@ -155,7 +155,7 @@ def test_what_redis_holds_of_its_people_goes(
             with acting_as(person):
                 conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
                 stream = LoggedStream("t", stream_log.owner(), "process", "hash")
-                stream_log.append([stream], [], "process", get_settings())
+                stream_log.begin(stream, get_settings())
         asyncio.run(ask())
         counted = set(client.keys("opora:limits*")) - others
         assert counted

@@ -74,7 +74,14 @@ def begun_elsewhere(*names: str, holder: str = "gone") -> LoggedStream:
     """Write a stream of another process up to these events."""
     stream = LoggedStream("t-1", stream_log.owner(), holder, stream_sharing.request_hash(QUESTION))
     events = [(stream, LoggedEvent(number, name, {})) for number, name in enumerate(names, 1)]
-    stream_log.append([stream], events, "somebody", get_settings())
+    stream_log.begin(stream, get_settings())
+    stream_log.append(events, "somebody", get_settings())
+    return stream
+
+
+def begun(writing: StreamLog, turn_id: str) -> LoggedStream:
+    stream = writing.begin(turn_id, QUESTION)
+    assert stream is not None
     return stream
 
 
@@ -109,6 +116,17 @@ async def test_an_orphaned_turn_is_rerun_and_readable_at_another_replica(replica
     assert (engine.calls, unused.calls) == (1, 0)
 
 
+async def test_a_turn_is_rerun_if_its_process_wrote_no_event(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StreamLog, "_write", lambda _: DEADLINE_SECONDS)  # killed before the first batch
+    (here, _), (there, engine) = replica(), replica()
+    stream = await here.stream(QUESTION, grace=GRACE_SECONDS)
+    assert [event.name for event in stream._events] == ["accepted"]
+    stream_log.close(here._stream_log().name, get_settings())
+    resumed, after = await there.resume(f"{stream.turn_id}:1", QUESTION, None)
+    names = [event.name for event in await read(resumed)]
+    assert (names[after:], engine.calls) == (["retract", "retract", *ANSWERED[1:]], 1)
+
+
 async def test_an_end_written_just_before_the_process_went_is_the_end(
     replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +135,7 @@ async def test_an_end_written_just_before_the_process_went_is_the_end(
 
     def meanwhile(stream: LoggedStream, holder: str) -> bool:
         end = [(theirs, LoggedEvent(number, name, {})) for number, name in ((2, "result"), (3, "done"))]
-        stream_log.append([], end, "somebody", get_settings())
+        stream_log.append(end, "somebody", get_settings())
         return take_over(stream, holder)
 
     monkeypatch.setattr(stream_log, "take_over", meanwhile)
@@ -141,35 +159,43 @@ async def test_a_stream_that_its_process_cannot_write_on_ends(replica: Replica) 
 def test_a_failed_stream_write_ends_that_stream_only(monkeypatch: pytest.MonkeyPatch) -> None:
     append, refused = stream_log.append, Signal()
 
-    def refuse(
-        streams: Sequence[LoggedStream],
-        events: Sequence[tuple[LoggedStream, LoggedEvent]],
-        holder: str,
-        settings: Settings,
-    ) -> frozenset[str]:
-        refused.set()
+    def refuse(events: Sequence[tuple[LoggedStream, LoggedEvent]], holder: str, settings: Settings) -> frozenset[str]:
+        if events:
+            refused.set()
         raise TryAgain
 
     writing = StreamLog(get_settings())
-    kept = writing.begin("kept", QUESTION, stream_log.owner())
+    kept, lost = (begun(writing, turn_id) for turn_id in ("kept", "lost"))
     writing.add(kept, Event(1, "accepted", {}))
     wait_until(lambda: bool(logged("kept")))
     monkeypatch.setattr(stream_log, "append", refuse)
-    lost = writing.begin("lost", QUESTION, stream_log.owner())
+    writing.add(lost, Event(1, "accepted", {}))
     assert refused.wait(DEADLINE_SECONDS)
     monkeypatch.setattr(stream_log, "append", append)
-    writing.add(lost, Event(1, "accepted", {}))
     writing.add(lost, Event(2, "done", {}))
     writing.add(kept, Event(2, "done", {}))
     writing.close()
     assert (logged("kept"), logged("lost")) == ([(1, "accepted"), (2, "done")], [])
-    assert stream_log.find("lost") is None
     assert not writing._lost
+
+
+async def test_a_stream_that_redis_does_not_take_is_only_here(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(stream: LoggedStream, settings: Settings) -> None:
+        raise TryAgain
+
+    monkeypatch.setattr(stream_log, "begin", refuse)
+    here, _ = replica()
+    stream = await here.stream(QUESTION, grace=GRACE_SECONDS)
+    assert [event.name for event in await read(stream)] == ANSWERED
+    here.close()
+    assert (stream_log.find(stream.turn_id), logged(stream.turn_id)) == (None, [])
 
 
 def test_a_process_that_was_taken_over_writes_no_further() -> None:
     old, new = StreamLog(get_settings()), StreamLog(get_settings())
-    theirs = old.begin("t-1", QUESTION, stream_log.owner())
+    theirs = begun(old, "t-1")
     old.add(theirs, Event(1, "accepted", {}))
     old.close()
     assert not stream_log.is_alive(old.name)
@@ -177,14 +203,15 @@ def test_a_process_that_was_taken_over_writes_no_further() -> None:
     assert [stream_log.take_over(theirs, name) for name in (new.name, "third")] == [True, False]
     new.add(theirs, Event(2, "stage", {"node": "resumed"}))
     new.close()
-    assert stream_log.append([], [(theirs, LoggedEvent(2, "token", {}))], old.name, get_settings()) == {"t-1"}
+    assert stream_log.append([(theirs, LoggedEvent(2, "token", {}))], old.name, get_settings()) == {"t-1"}
     assert logged("t-1") == [(1, "accepted"), (2, "stage")]
 
 
 def test_streams_are_encrypted_and_go_with_their_person(redis_url: str) -> None:
     stream = LoggedStream("t-1", stream_log.owner(), "p", "hash")
     events = [(stream, LoggedEvent(1, "token", {"text": "Возврат"}))]
-    stream_log.append([stream], events, "p", get_settings())
+    stream_log.begin(stream, get_settings())
+    stream_log.append(events, "p", get_settings())
     with Redis.from_url(redis_url) as redis:
         keys = list(redis.scan_iter(f"{redis_server.namespace(get_settings())}:*:t-1"))
         assert len(keys) == 2
