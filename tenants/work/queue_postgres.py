@@ -7,10 +7,11 @@ start them again. Workers poll and keep no session, so a connection pooler may s
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from time import monotonic
 
+import psycopg
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
@@ -43,6 +44,7 @@ _CONNECTIONS = 3
 _PERIODIC = "periodic"
 _RETRY_SECONDS = 5.0
 _NEVER = 86_400.0
+_LIVE = "SELECT EXISTS (SELECT FROM procrastinate_workers WHERE last_heartbeat > now() - %s * interval '1 second')"
 
 
 class PostgresQueue(Queue):
@@ -216,6 +218,17 @@ class _Jobs(JobManager):
                 if monotonic() >= until:
                     raise
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def lacks_workers(settings: Settings, seconds: int) -> bool:
+    """Return whether no process does background work now. False if the database cannot be read.
+
+    :param seconds: most seconds to connect, and of the query.
+    """
+    bounds = {"database_connect_seconds": seconds, "database_statement_seconds": seconds}
+    with suppress(psycopg.Error), closing(database.own_connection(settings.model_copy(update=bounds))) as connection:
+        return connection.execute(_LIVE, [STALLED_SECONDS]).fetchone() == (False,)
+    return False
 
 
 def _app(connector: PsycopgConnector) -> App:

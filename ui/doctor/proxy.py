@@ -10,7 +10,8 @@ from ipaddress import ip_address, ip_network
 import httpx
 
 from settings import Settings
-from tenants.work import claims
+from tenants.storage import database
+from tenants.work import claims, queue_postgres
 from ui.doctor.finding import SECONDS, Finding, ok, problem, warning
 
 _FORGED = "192.0.2.1"
@@ -27,7 +28,16 @@ _COMMANDS = {
 
 
 def check_service(settings: Settings) -> Iterator[Finding]:
-    """Check the service of the data folder, or on its port; that it does not run is no problem."""
+    """Check the service of the data folder, or on its port; that it does not run is no problem. Check that a worker
+    runs if the service leaves the background work to workers.
+    """
+    yield _on_port(settings)
+    is_external = settings.worker == "external" and database.is_shared(settings)
+    if is_external and queue_postgres.lacks_workers(settings, SECONDS):
+        yield warning("service", "worker_missing", "opora worker")
+
+
+def _on_port(settings: Settings) -> Finding:
     running = claims.service_place(settings)
     place = running or settings
     host, port = _EVERYWHERE.get(place.host, place.host), place.port
@@ -37,18 +47,15 @@ def check_service(settings: Settings) -> Iterator[Finding]:
         known = "status" in ready.json()
     except httpx.ConnectError:
         if running is None:
-            yield ok("service", "service_stopped", address=address)
-        else:
-            yield warning("service", "service_silent", address=address)
-        return
+            return ok("service", "service_stopped", address=address)
+        return warning("service", "service_silent", address=address)
     except (httpx.HTTPError, ValueError, TypeError):
         known = False
     if not known:
-        yield problem("service", "port_taken", f"opora serve --port {port + 1}", port=port)
-    elif ready.is_success:
-        yield ok("service", "service", address=address)
-    else:
-        yield warning("service", "service_not_ready", address=address)
+        return problem("service", "port_taken", f"opora serve --port {port + 1}", port=port)
+    if ready.is_success:
+        return ok("service", "service", address=address)
+    return warning("service", "service_not_ready", address=address)
 
 
 def check_proxy(settings: Settings) -> Iterator[Finding]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import httpx
+
 from pipelines.ask.named_models import public_address
 from settings import Settings
 from tenants.core.errors import CallerError
@@ -12,6 +14,7 @@ from tenants.work import claims
 from ui.doctor.finding import SECONDS, Finding, of_error, ok, problem, warning
 
 _COMPOSE = "docker compose up --detach {service}"
+_DOCKER = "docker run -d -p 127.0.0.1:6333:6333 -v qdrant:/qdrant/storage qdrant/qdrant:v1.19.2"
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
@@ -38,7 +41,9 @@ def check_index(settings: Settings) -> Iterator[Finding]:
     elif state.access == "refused":
         yield problem("index", "qdrant_refused", "export OPORA_QDRANT_API_KEY=…", url=url)
     else:
-        yield problem("index", "qdrant_unreachable", _COMPOSE.format(service="qdrant"), url=url)
+        in_compose = httpx.URL(settings.qdrant_url).host == "qdrant"
+        start = _COMPOSE.format(service="qdrant") if in_compose else _DOCKER
+        yield problem("index", "qdrant_unreachable", start, url=url)
 
 
 def check_redis(settings: Settings) -> Iterator[Finding]:

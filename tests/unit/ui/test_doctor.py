@@ -20,13 +20,14 @@ from components.language.texts import LOCALES
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.running import simulator_thread
 from pipelines.ingest.usecase import Ingest
-from settings import Settings, get_settings
+from settings import ROOT, Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database, disk
 from tenants.work import claims
 from tests import servers
+from tests.pages import PAGES
 from ui.doctor import CHECKS, examine, machine, models, proxy, stores
 from ui.doctor.finding import Finding
 
@@ -83,7 +84,7 @@ def test_the_command_prints_no_secret_and_exits_with_1(
         ("secrets", "data_keys_short", 'export OPORA_DATA_KEYS="$(openssl rand -base64 32)"'),
         ("secrets", "token_keys_short", 'export OPORA_TOKEN_KEYS="$(openssl rand -base64 32)"'),
         ("database", "postgres_unreachable", "docker compose up --detach postgres"),
-        ("index", "qdrant_unreachable", "docker compose up --detach qdrant"),
+        ("index", "qdrant_unreachable", stores._DOCKER),
         ("redis", "redis_unreachable", "docker compose up --detach redis"),
         ("encoder", "unreachable", "ollama serve"),
         ("models", "unreachable", "ollama serve"),
@@ -208,6 +209,13 @@ def rendered(url: URL) -> str:
     return url.render_as_string(hide_password=False)
 
 
+def test_a_silent_qdrant_is_started_as_it_was_installed(installation: Settings) -> None:
+    (found,) = stores.check_index(changed(installation, qdrant_url="http://qdrant:6333"))
+    assert (found.code, found.command) == ("qdrant_unreachable", "docker compose up --detach qdrant")
+    assert f"\n{stores._DOCKER}\n" in PAGES["docs/operate/scale.md"]
+    assert f"image: {stores._DOCKER.rpartition(' ')[2]}\n" in (ROOT / "compose.yaml").read_text(encoding="utf-8")
+
+
 def test_redis_is_asked_for_its_time(installation: Settings, redis_url: str) -> None:
     settings = changed(installation, redis_url=redis_url)
     assert codes(stores.check_redis(settings)) == [("ok", "redis")]
@@ -296,6 +304,19 @@ def test_the_service_of_the_data_folder_is_found_on_another_port(installation: S
     finally:
         claims.close_all()
     assert (finding.code, str(finding.params["address"]).rpartition(":")[2]) == ("service_silent", str(port))
+
+
+def test_external_work_without_a_worker_is_warned_of(installation: Settings, postgres_url: str, nowhere: str) -> None:
+    port = int(nowhere.rpartition(":")[2])
+    with servers.own_database(postgres_url) as url:
+        settings = changed(installation, database_url=rendered(url), data_keys="k" * 32, worker="external", port=port)
+        assert codes(proxy.check_service(settings)) == [("ok", "service_stopped")]
+        database.migrate(settings)
+        assert codes(proxy.check_service(settings)) == [("ok", "service_stopped"), ("warning", "worker_missing")]
+        with database.writing(settings) as session:
+            session.connection().exec_driver_sql("INSERT INTO procrastinate_workers DEFAULT VALUES")
+        assert codes(proxy.check_service(settings)) == [("ok", "service_stopped")]
+        database.close_all()
 
 
 def test_an_open_address_without_a_public_url_is_a_warning(installation: Settings) -> None:
