@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from time import monotonic, perf_counter
 
 from anyio import BrokenResourceError, ClosedResourceError
@@ -31,7 +32,6 @@ from tenants.chats.visitors import SCOPE as VISIT
 from tenants.chats.visitors import Visitors, check_origin, is_site_token
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import (
-    CallerError,
     Forbidden,
     InternalFault,
     Invalid,
@@ -158,6 +158,7 @@ class _GatedRequest:
         self.signed_in: SignedIn | None = None
         self.checked_at = monotonic()
         self.held = 0
+        self.large_of: Tenant | None = None
 
     async def run(self) -> None:
         started = perf_counter()
@@ -334,12 +335,22 @@ class _GatedRequest:
         of_caller = self.caller if self.caller.subject else replace(self.caller, subject=self._address())
         self.gate.refusals.check(of_caller)
         try:
-            body = bodies.json_without_nul(await self._read_bounded(limit))
-            self.scope[bodies.PARSED] = await bodies.parsed(model, body)
-        except CallerError:
+            body = await self._read_bounded(limit)
+            if self.held and self.caller is not _ANYBODY:
+                # An admin issues as many subjects as it likes.
+                self.large_of = Tenant(self.caller.tenant_id, "")
+                self.gate.refusals.check(self.large_of)
+            self.scope[bodies.PARSED], body = await bodies.parsed(model, body)
+        except (Invalid, Malformed, TooLarge):
             self.gate.refusals.count(of_caller)
+            self._count_large()
             raise
         return bodies.replay(body, self.receive)
+
+    def _count_large(self) -> None:
+        """Count a large body that the gate or the endpoint refuses."""
+        if self.large_of is not None:
+            self.gate.refusals.count(self.large_of)
 
     async def _read_form(self, limit: int) -> bytes:
         """Read the whole body of a form."""
@@ -420,6 +431,8 @@ class _GatedRequest:
         """Forward a response, replacing errors that are not our problem objects."""
         if message["type"] == "http.response.start":
             status = message["status"]
+            if status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+                self._count_large()
             is_page = self.route is not None and self.route.page
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
             if status >= 400 and not kind.startswith(_PAGE if is_page else _PROBLEM):

@@ -46,6 +46,12 @@ _MAX_RULES = 1_000_000
 """Of all agents together. Protego 0.7 stores a group's rules once for each of its agents: half a megabyte of 20,000
 agents and 2,000 rules took it 43 s. One million take one."""
 
+_MAX_LINES = 3_000
+"""Lines of `robots.txt`, most of them rules: each address is compared with each rule."""
+
+_MAX_SKIPPED = 20_000
+"""Addresses that a crawl may pass over because `robots.txt` disallows them."""
+
 _MAX_DELAY = 10.0
 
 _MAX_MAPPED = 50_000
@@ -67,7 +73,8 @@ class Robots:
         text = text[:_MAX_ROBOTS_LENGTH]
         lines = text.lower().splitlines()
         agents = sum("agent" in line for line in lines)
-        self._rules = Protego.parse(_CLOSED if agents * (len(lines) - agents) > _MAX_RULES else text)
+        is_long = len(lines) > _MAX_LINES or agents * (len(lines) - agents) > _MAX_RULES
+        self._rules = Protego.parse(_CLOSED if is_long else text)
         self.delay = min(self._rules.crawl_delay(AGENT) or 0.0, _MAX_DELAY)
         """Seconds to wait between two pages."""
 
@@ -105,12 +112,18 @@ class Crawl:
         folder = "" if _is_map(first) else first.url.rpartition("/")[0] + "/"
         deadline = time.monotonic() + self.seconds
         waiting, queued = deque([start]), {start}
-        pages = size = 0
+        pages = size = skipped = 0
         while waiting:
             at = waiting.popleft()
-            if pages == self.pages or size > self.size or time.monotonic() > deadline:
+            spent = pages == self.pages or size > self.size or skipped > _MAX_SKIPPED
+            if spent or time.monotonic() > deadline:
                 yield Refusal(TooLarge("crawl_cut", pages=pages), start)
                 return
+            if at != start:
+                fairness.yield_to_questions()
+                if not robots.allows(at):
+                    skipped += 1
+                    continue
             pages += 1
             try:
                 page = first if at == start else self._next(at, first.url, robots)
@@ -125,7 +138,7 @@ class Crawl:
             if not _is_map(page):
                 yield RawArticle(page.data, "html", page.url)
             for found in further_urls:
-                new = found not in queued and same_site(first.url, found) and robots.allows(found)
+                new = found not in queued and same_site(first.url, found)
                 if new and len(queued) < _MAX_QUEUED:
                     queued.add(found)
                     waiting.append(found)

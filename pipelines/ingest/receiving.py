@@ -4,8 +4,8 @@ Either `multipart/form-data` with one part for each file, or one file as the bod
 """
 
 import json
-from asyncio import to_thread
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any
@@ -17,12 +17,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipelines.ingest.jobs import as_json
+from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields
 from tenants.core.errors import Invalid, Malformed
 from tenants.work import idempotency, jobs
 from tenants.work.uploads import Upload, UploadedFile
 
 _MULTIPART = b"multipart/form-data"
+_WORKING = Pool("uploads", 4, turns=2)
+"""Threads that write files; two serve a tenant. A piece of a body can hold the beginnings of a thousand files."""
 
 
 async def receive(request: Request) -> Response:
@@ -36,16 +39,16 @@ async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> d
 
     :param fields: fields of a page's form, which are passed over, as is a file that was not chosen.
     """
-    await to_thread(jobs.check_capacity)
-    inbox = await to_thread(_Inbox)
+    await _WORKING.run({}, jobs.check_capacity)
+    inbox = await _WORKING.run({}, _Inbox)
     try:
-        write, finish = await to_thread(_begin, request, inbox, fields)
+        write, finish = await _WORKING.run({}, partial(_begin, request, inbox, fields))
         async for piece in request.stream():
-            await to_thread(write, piece)
-        await to_thread(finish)
-        return await to_thread(inbox.accept, request.headers.get("idempotency-key"))
+            await _WORKING.run({}, partial(write, piece))
+        await _WORKING.run({}, finish)
+        return await _WORKING.run({}, partial(inbox.accept, request.headers.get("idempotency-key")))
     finally:
-        await to_thread(inbox.close)
+        await _WORKING.run({}, inbox.close)
 
 
 class _Inbox:

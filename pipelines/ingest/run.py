@@ -123,7 +123,8 @@ class Run:
             `Busy` with the code `ingest_busy` when they are over.
         """
         Registry().get(context.current().tenant_id)
-        with session.run(self._stages.rewrite, patience) as now, ThreadPoolExecutor(1, "reading") as reader:
+        with session.run(self._stages.rewrite, patience) as now:
+            reader = ThreadPoolExecutor(1, "reading")
             self._healed = now.healed
             unread, acting = _batches(self._articles), copy_context()
             reading = reader.submit(acting.run, self._read, unread)
@@ -138,6 +139,8 @@ class Run:
                     yield self._note(batch)
             finally:
                 self._left.set()
+                # A run that is left does not wait for a website that is slow, or has a lot to compare.
+                reader.shutdown(wait=False, cancel_futures=True)
             yield from self._remove([*self._unfound_documents(), *self._dropped_documents()])
 
     def find_contradictions(self) -> Iterator[None]:

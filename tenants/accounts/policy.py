@@ -223,6 +223,7 @@ def apply(fields: Mapping[str, object], version: str = "") -> Policy:
     :raises Conflict: `settings_changed`, if it has changed since.
     :raises Invalid: the errors of `with_changes`.
     """
+    with_changes(fields)  # A refusal takes long and must not keep the tenant locked.
     with registry.changing() as (session, row):
         before = of(row)
         stored = before.model_dump(mode="json")

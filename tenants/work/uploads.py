@@ -8,7 +8,7 @@ import shutil
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import BinaryIO
 
@@ -120,6 +120,8 @@ class Upload:
 
     def __init__(self, job_id: str) -> None:
         self.names: list[str] = []
+        self._files: set[str] = set()
+        self._folders: set[str] = set()
         self.size = 0
         self._unchecked = 0
         self._job_id = job_id
@@ -157,7 +159,8 @@ class Upload:
         path = check_name(name)
         if len(self.names) >= MAX_FILES:
             raise TooLarge("files_too_many", limit=MAX_FILES)
-        if any(f"{path}/".startswith(f"{known}/") or known.startswith(f"{path}/") for known in self.names):
+        folders = {folder.as_posix() for folder in PurePosixPath(path).parents} - {"."}
+        if path in self._folders or not self._files.isdisjoint({path, *folders}):
             raise Invalid("file_name_duplicate")
         with files.storing():
             try:
@@ -165,6 +168,8 @@ class Upload:
             except FileExistsError as taken:  # two spellings of one name, to this file system
                 raise Invalid("file_name_duplicate") from taken
         self.names.append(path)
+        self._files.add(path)
+        self._folders |= folders
         return UploadedFile(self, stream)
 
     def settle(self) -> None:

@@ -21,7 +21,7 @@ from pipelines.routes import Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors
 from tenants.core.context import Tenant, current
-from tenants.core.errors import NotFound, TryAgain, Unauthenticated
+from tenants.core.errors import Invalid, NotFound, TryAgain, Unauthenticated
 
 LIMIT = 200
 
@@ -86,7 +86,9 @@ async def drain(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("read")(scope, receive, send)
 
 
-def gate_of(app: ASGIApp, most_open: int = MOST_OPEN, most_held: int = MOST_HELD_BYTES) -> Gate:
+def gate_of(
+    app: ASGIApp, most_open: int = MOST_OPEN, most_held: int = MOST_HELD_BYTES, refusals_per_minute: int = 0
+) -> Gate:
     return Gate(
         app,
         routes=ROUTES,
@@ -97,6 +99,7 @@ def gate_of(app: ASGIApp, most_open: int = MOST_OPEN, most_held: int = MOST_HELD
         page_error=problems.response,
         most_open=most_open,
         most_held=most_held,
+        refusals_per_minute=refusals_per_minute,
     )
 
 
@@ -193,6 +196,21 @@ async def test_a_large_body_that_is_kept_in_memory_counts_whatever_its_limit(mon
     async with httpx.AsyncClient(transport=httpx.ASGITransport(gate_of(inner)), base_url="http://opora") as client:
         await client.post("/vast", json={"question": "q" * 90_000}, headers=bearer())
     assert sum(held) > 90_000
+
+
+async def test_large_bodies_that_the_endpoint_refuses_count_for_the_tenant() -> None:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await problems.response(Invalid("policy_invalid"))(scope, receive, send)
+
+    transport = httpx.ASGITransport(gate_of(refuse, refusals_per_minute=2))
+    async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
+
+        async def sent(tenant_id: str, size: int) -> int:
+            body = {"question": "q" * size}
+            return (await client.post("/vast", json=body, headers=bearer(f"{tenant_id}:ask"))).status_code
+
+        assert [await sent("acme", 90_000) for _ in range(3)] == [422, 422, 429]
+        assert [await sent("acme", 10), await sent("beta", 90_000)] == [422, 422]
 
 
 async def test_a_large_body_has_to_arrive_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:

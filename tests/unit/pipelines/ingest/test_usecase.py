@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Timer
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from components.language.encoder import encode_query
 from components.language.encoder_settings import STANDARD, settings_from
 from pipelines.ingest import run, usecase
 from pipelines.ingest.report import IngestReport, Progress
+from pipelines.ingest.run import Run
 from pipelines.ingest.usecase import Ingest, read_path
 from tenants.core.context import Tenant
 from tenants.core.errors import CallerError
@@ -151,6 +153,24 @@ def test_an_unchanged_file_is_not_opened_again(
     monkeypatch.setattr(ArticleParser, "parse", read)
     assert counts(ingest.run_path(folder, prune=True)) == (0, 0, 4, 0)
     check_consistent()
+
+
+def test_a_run_that_is_left_waits_for_no_article(tenant: Tenant, ingest: Ingest) -> None:
+    """A website with much to compare kept the step thread of a cancelled run for hours."""
+    go = Event()
+
+    def articles() -> Iterator[SourceDocument]:
+        go.wait()
+        yield article("a", 1)
+
+    steps = Run(ingest._stages, articles(), 0).steps()
+    next(steps)
+    rescue = Timer(20, go.set)
+    rescue.start()
+    steps.close()
+    rescue.cancel()
+    assert not go.is_set()
+    go.set()
 
 
 def test_progress_counts_up(tenant: Tenant, ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
