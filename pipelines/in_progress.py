@@ -24,7 +24,7 @@ visitors. One tenant may have three quarters of either. Larger uploads are writt
 """
 
 MOST_HELD_BYTES_OF_ADDRESS = 30_000_000
-"""The same of the visitors at one address: anybody becomes a visitor, at as many sites as there are."""
+"""Limit for the visitors at one address: anybody can be a visitor of many sites."""
 
 FREE_BYTES = 64_000
 _VISITORS_SHARE = 0.4

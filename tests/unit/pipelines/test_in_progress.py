@@ -8,7 +8,7 @@ from tenants.core.errors import Busy
 PIECE = 10_000_000
 
 
-def held(bodies: InProgress, caller: Tenant, address: str) -> int:
+def most_bytes(bodies: InProgress, caller: Tenant, address: str) -> int:
     """Return how many bytes the caller may send until it is refused."""
     total = 0
     while True:
@@ -25,11 +25,11 @@ def visitor(tenant_id: str, subject: str = "v") -> Tenant:
 
 def test_visitors_leave_room_for_staff_and_for_other_addresses() -> None:
     bodies = InProgress()
-    one_address = [held(bodies, visitor(tenant_id, subject), "::1") for tenant_id, subject in (("a", "v"), ("b", "w"))]
+    one_address = [most_bytes(bodies, visitor(tenant_id, subject), "::1") for tenant_id, subject in (("a", "v"), ("b", "w"))]
     assert one_address == [MOST_HELD_BYTES_OF_ADDRESS + PIECE, 0]
-    assert held(bodies, visitor("b"), "::2") > 0
+    assert most_bytes(bodies, visitor("b"), "::2") > 0
     for number in range(10):
-        held(bodies, visitor(str(number)), f"::{number}")
-    assert held(bodies, Tenant("a", "t", scopes=frozenset({"ingest"})), "::1") > 50_000_000
+        most_bytes(bodies, visitor(str(number)), f"::{number}")
+    assert most_bytes(bodies, Tenant("a", "t", scopes=frozenset({"ingest"})), "::1") > 50_000_000
     bodies.let_go(visitor("a"), "::1", one_address[0])
-    assert held(bodies, visitor("new"), "::1") > 0
+    assert most_bytes(bodies, visitor("new"), "::1") > 0
