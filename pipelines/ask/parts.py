@@ -12,6 +12,7 @@ from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Ou
 from components.understand.parts import parts_of, sides_of, without_conjunction
 
 _SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
+_NOT_ANSWERED: frozenset[Outcome] = frozenset({"low_confidence", "refused", "cannot_answer"})
 _MAX_SUGGESTIONS = 3
 
 
@@ -50,7 +51,9 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
         return _joined(whole, _with_whole(parts, whole), sides)
     if whole.outcome in SHOWN:
         return whole
-    return replace(whole, reply=replace(whole.reply, articles=_nearest([*parts, whole])))
+    # The text belongs to the articles: without any of the whole, that of a part that has some.
+    offering = next((one for one in (whole, *parts) if one.reply.articles and one.outcome in _NOT_ANSWERED), whole)
+    return replace(whole, reply=replace(offering.reply, articles=_nearest([*parts, whole])))
 
 
 def _covers(answer: Turn, part: Turn) -> bool:

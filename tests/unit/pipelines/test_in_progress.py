@@ -25,7 +25,8 @@ def visitor(tenant_id: str, subject: str = "v") -> Tenant:
 
 def test_visitors_leave_room_for_staff_and_for_other_addresses() -> None:
     bodies = InProgress()
-    one_address = [most_bytes(bodies, visitor(tenant_id, subject), "::1") for tenant_id, subject in (("a", "v"), ("b", "w"))]
+    callers = visitor("a"), visitor("b", "w")
+    one_address = [most_bytes(bodies, caller, "::1") for caller in callers]
     assert one_address == [MOST_HELD_BYTES_OF_ADDRESS + PIECE, 0]
     assert most_bytes(bodies, visitor("b"), "::2") > 0
     for number in range(10):

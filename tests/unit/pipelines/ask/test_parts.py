@@ -113,3 +113,11 @@ def test_the_answer_to_the_message_stays_beside_that_of_a_part() -> None:
     joined = with_parts(turn(question), answered(question, BRING), run)
     assert joined.outcome == "answered"
     assert all(one.text in joined.reply.text for one in (PICKUP, BRING))
+
+
+def test_articles_of_a_part_come_with_its_text() -> None:
+    question = "Самовывоз бесплатный? и паспорт нужен?"
+    whole = replace(refused(question), reply=Reply("Не нашёл ответа."))
+    joined = with_parts(turn(question), whole, lambda part: weak(part.question, BRING))
+    assert (joined.outcome, joined.reply.text) == ("refused", "Посмотрите статьи.")
+    assert [article.passage for article in joined.reply.articles] == [BRING]
