@@ -23,10 +23,13 @@ HEAD_BYTES = 65_536
 """Maximum size of a request line with its headers."""
 
 GRACE_SECONDS = 20.0
-"""Time for a request to begin, longest silence within one, and time for a reply to be taken."""
+"""Time for a request to begin, and for a reply to be taken."""
+
+SILENCE_SECONDS = 60.0
+"""Longest silence within a request that has begun to arrive well, as of a phone in a tunnel."""
 
 LEAST_RATE = 500
-"""Minimum bytes per second of a request, as in Apache's `mod_reqtimeout`. Faster ones earn at most `GRACE_SECONDS`."""
+"""Minimum bytes per second of a request, as in Apache's `mod_reqtimeout`. Faster ones earn no more silence."""
 
 _LOOK_SECONDS = 5.0
 _GARBAGE = "Invalid HTTP request received."
@@ -71,7 +74,7 @@ class BoundedConnection(H11Protocol):
         """Pass a part of a request on."""
         if self.timeout_keep_alive_task is not None:
             self._expect_request()
-        self._due = min(self._due + len(data) / LEAST_RATE, self.loop.time() + GRACE_SECONDS)
+        self._due = min(self._due + len(data) / LEAST_RATE, self.loop.time() + SILENCE_SECONDS)
         super().data_received(data)
 
     def pause_writing(self) -> None:

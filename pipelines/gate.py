@@ -62,7 +62,7 @@ class Shares:
 RECHECK_SECONDS = 4.0
 """Time that a stream may go on after its token or session was revoked, and that a body may take to arrive unchecked."""
 
-HELD_RATE = 10_000
+HELD_RATE = 3_000
 """Minimum bytes per second, on average, of a body that is held."""
 
 _ANYBODY = Tenant("-", "")
@@ -338,7 +338,9 @@ class _GatedRequest:
             body = await self._read_bounded(limit)
             if self.held and self.caller is not _ANYBODY:
                 # An admin issues as many subjects as it likes.
-                self.large_of = Tenant(self.caller.tenant_id, "")
+                self.large_of = Tenant(
+                    self.caller.tenant_id, f"large bodies {self.route.scope if self.route else None}"
+                )
                 self.gate.refusals.check(self.large_of)
             self.scope[bodies.PARSED], body = await bodies.parsed(model, body)
         except (Invalid, Malformed, TooLarge):
@@ -391,7 +393,7 @@ class _GatedRequest:
     def _bounded(self, limit: int, *, in_memory: bool = False) -> Receive:
         """Receive the body in chunks; raises when it is too large or too slow, or the client disconnects midway.
 
-        :param in_memory: whether the whole body is kept, however large; otherwise one above `MOST_HELD_BYTES` is not.
+        :param in_memory: whether the whole body is kept; otherwise only a visitor's counts as held.
         """
         declared = self.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > limit:
@@ -399,14 +401,15 @@ class _GatedRequest:
         if "content-encoding" in self.headers:
             # The size of a compressed body is unknown before it is unpacked.
             raise UnsupportedMedia
-        began, received, complete = 0.0, 0, False
-        held = in_memory or limit <= MOST_HELD_BYTES
+        received, complete, waited = 0, False, 0.0
+        held = in_memory or (limit <= MOST_HELD_BYTES and self.caller.scopes == {VISIT})
         bounds = bodies.JsonBounds(limit) if bodies.is_json(self.headers) else None
 
         async def bounded() -> Message:
-            nonlocal began, received, complete
-            began = began or monotonic()
+            nonlocal received, complete, waited
+            began = monotonic()
             message = await self.receive()
+            waited += monotonic() - began
             if message["type"] == "http.disconnect" and not complete:
                 raise _ClientDisconnected
             size = len(message.get("body", b""))
@@ -417,8 +420,8 @@ class _GatedRequest:
             if bounds is not None:
                 bounds.feed(message.get("body", b""))
             if size and held and received > FREE_BYTES:
-                if monotonic() - began > GRACE_SECONDS + received / HELD_RATE:
-                    raise Malformed
+                if waited > GRACE_SECONDS + received / HELD_RATE:
+                    raise Malformed("body_too_slow")
                 self.gate.in_progress.hold(self.caller, self._address(), size)
                 self.held += size
             if message["type"] == "http.request" and complete:

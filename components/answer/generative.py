@@ -1,7 +1,7 @@
 """Answering with a language model: cited sentences from the evidence."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from components.answer import token_sink
 from components.answer.drafts import to_answer, topics, with_claims
@@ -75,6 +75,12 @@ class AnswerForm(Form):
     missing: tuple[str, ...]
     options: tuple[str, ...]
     see: tuple[int, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_choice(cls, data: object) -> object:
+        """Take a form without `see`: an edited prompt may not ask for it."""
+        return {"see": (), **data} if isinstance(data, Mapping) else data
 
 
 @component

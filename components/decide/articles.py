@@ -62,7 +62,8 @@ def nearest(
     order = {chunk_id: (chunk_id != first, chunk_id not in leading, -score) for chunk_id, score in judged.items()}
     candidates.sort(key=lambda passage: order[passage.chunk_id])
     if turn.draft is not None and turn.draft.to_read is not None:
-        candidates = [passages[chunk_id] for chunk_id in turn.draft.to_read if chunk_id in passages]
+        chosen = [passages[chunk_id] for chunk_id in turn.draft.to_read if chunk_id in passages]
+        candidates = chosen or (candidates if turn.draft.to_read else [])
     query = read_query(turn.query.search)
     articles: dict[tuple[str, str], Article] = {}
     for passage in candidates:

@@ -218,7 +218,7 @@ class OutcomeComposer:
                 return "clarify", None
             if draft is not None and draft.withheld:
                 return "cannot_answer", "insufficient_context"
-            if articles and (leads(turn) or articles[0].score >= self.likely_from):
+            if articles and ((leads(turn) and not _is_chosen(turn)) or articles[0].score >= self.likely_from):
                 return self._weak(rules)
             if draft is None and is_degraded(WRITING):
                 return "failed", "pipeline_error"
@@ -299,7 +299,7 @@ class OutcomeComposer:
         count, score = "one" if len(articles) == 1 else "some", articles[0].score
         if turn.reason in _NOT_FOUND or turn.outcome == "low_confidence":
             is_near = _is_chosen(turn) or score >= self.near_from
-            certainty = "likely_" if leads(turn) else "near_" if is_near else "far_"
+            certainty = "likely_" if leads(turn) and not _is_chosen(turn) else "near_" if is_near else "far_"
             return text(f"outcomes.articles.{certainty}{count}", turn.locale)
         # A visitor with articles to read needs no referral to another contact.
         outcome_text = text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)

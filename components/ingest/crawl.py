@@ -7,7 +7,7 @@ skips what it disallows. Content is left to the HTML reader; only addresses are 
 import re
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import unescape
@@ -46,11 +46,8 @@ _MAX_RULES = 1_000_000
 """Of all agents together. Protego 0.7 stores a group's rules once for each of its agents: half a megabyte of 20,000
 agents and 2,000 rules took it 43 s. One million take one."""
 
-_MAX_LINES = 3_000
-"""Lines of `robots.txt`, most of them rules: each address is compared with each rule."""
-
-_MAX_SKIPPED = 20_000
-"""Addresses that a crawl may pass over because `robots.txt` disallows them."""
+_MAX_OWN_RULES = 5_000
+"""Rules of `robots.txt`, with each of which an address is compared: 30 ms for the slowest patterns."""
 
 _MAX_DELAY = 10.0
 
@@ -73,7 +70,8 @@ class Robots:
         text = text[:_MAX_ROBOTS_LENGTH]
         lines = text.lower().splitlines()
         agents = sum("agent" in line for line in lines)
-        is_long = len(lines) > _MAX_LINES or agents * (len(lines) - agents) > _MAX_RULES
+        rules = sum("allow" in line for line in lines)
+        is_long = rules > _MAX_OWN_RULES or agents * (len(lines) - agents) > _MAX_RULES
         self._rules = Protego.parse(_CLOSED if is_long else text)
         self.delay = min(self._rules.crawl_delay(AGENT) or 0.0, _MAX_DELAY)
         """Seconds to wait between two pages."""
@@ -100,11 +98,13 @@ class Crawl:
     size: int = 500_000_000
     pause: float = 0.2
 
-    def articles(self, url: str) -> Iterator[RawArticle | Refusal]:
+    def articles(self, url: str, stopped: Callable[[], bool] = lambda: False) -> Iterator[RawArticle | Refusal]:
         """Yield the pages that an address leads to: those of a sitemap, or the page itself and what it links to.
 
         A page that cannot be fetched is refused and the others continue; an error of the first page is raised. When a
         limit ends the crawl, the last item is a refusal: `crawl_cut`.
+
+        :param stopped: whether nobody needs further pages; asked between the addresses of a page.
         """
         start = canonical(url)
         robots = self._robots(start)
@@ -112,18 +112,12 @@ class Crawl:
         folder = "" if _is_map(first) else first.url.rpartition("/")[0] + "/"
         deadline = time.monotonic() + self.seconds
         waiting, queued = deque([start]), {start}
-        pages = size = skipped = 0
+        pages = size = 0
         while waiting:
             at = waiting.popleft()
-            spent = pages == self.pages or size > self.size or skipped > _MAX_SKIPPED
-            if spent or time.monotonic() > deadline:
+            if pages == self.pages or size > self.size or time.monotonic() > deadline:
                 yield Refusal(TooLarge("crawl_cut", pages=pages), start)
                 return
-            if at != start:
-                fairness.yield_to_questions()
-                if not robots.allows(at):
-                    skipped += 1
-                    continue
             pages += 1
             try:
                 page = first if at == start else self._next(at, first.url, robots)
@@ -138,7 +132,10 @@ class Crawl:
             if not _is_map(page):
                 yield RawArticle(page.data, "html", page.url)
             for found in further_urls:
-                new = found not in queued and same_site(first.url, found)
+                if stopped() or time.monotonic() > deadline:
+                    break
+                fairness.yield_to_questions()
+                new = found not in queued and same_site(first.url, found) and robots.allows(found)
                 if new and len(queued) < _MAX_QUEUED:
                     queued.add(found)
                     waiting.append(found)

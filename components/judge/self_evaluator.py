@@ -59,6 +59,7 @@ class SelfEvaluator:
         answers: list[GeneratedAnswer],
         adequacy: float = 0.0,
         history: list[Exchange] | None = None,
+        standalone: str = "",
         locale: str = "ru",
         quality: Quality = "balanced",
         complexity: Complexity = "unknown",
@@ -68,13 +69,14 @@ class SelfEvaluator:
         :param query: the standalone question.
         :param adequacy: probability (0..1) that the evidence answers.
         :param history: the conversation so far, oldest first.
+        :param standalone: the message completed from it; empty if it was complete.
         """
         draft = to_draft(answers[0]) if answers else Draft("", (), ())
         if draft.quoted and answers[0].documents:
             # The evidence is as good as its best document, a quotation as the document that it is from.
             adequacy = min(adequacy, relevance(answers[0].documents[0]))
         if self.judge is None or draft.quoted or not draft.claims:
-            return {"evaluation": self._by_evidence(query, draft, adequacy, history or [])}
+            return {"evaluation": self._by_evidence(query, draft, adequacy, history if history and standalone else ())}
         try:
             tier = tier_of(quality, complexity)
             return {"evaluation": self.judge.evaluate(query, draft.text, draft.missing, locale=locale, tier=tier)}

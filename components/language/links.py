@@ -7,28 +7,28 @@ Recognised are Markdown links and pictures, addresses with a scheme or a leading
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from markdown_it import MarkdownIt
 
 _TOP = (
     "com|net|org|info|biz|io|ru|su|рф|by|kz|ua|eu|us|uk|de|cn|me|co|cc|tv|ly|"
     "app|dev|site|online|shop|store|xyz|top|club|link|click"
 )
 _MARKDOWN = re.compile(r"!?\[([^\[\]\n]*+)\]\(\s*+<?([^()\s<>]*+(?:\([^()\s<>]*+\)[^()\s<>]*+)*+)[^()\n]*+\)")
-_ACTIVE = r"(?:https?|ftp|file):[\\/]*+|(?:javascript|vbscript):|data:(?=[a-z]+/)"
-"""Beginnings of addresses that programs follow, also without the two slashes: browsers read `http:/host` as
-`http://host`."""
-_ODD = re.compile(rf"(?<![\w/])(?!(?:https?|ftp)://)(?:{_ACTIVE})[^\s<>\"'`«»{{}}|()\[\]]+", re.IGNORECASE)
-_TARGET = re.compile(
-    r"(?P<opening>\](?:\(|[ \t]*:))\s*+<?(?P<address>(?:[a-z][a-z0-9+.-]*:|[\\/])[^\s<>()]*)", re.IGNORECASE
-)
-"""The target of a Markdown link, whatever its label, or of the definition of a reference."""
+_TARGET = re.compile(r"\]\((?=\s*+<?(?:(?!https?://)[a-z0-9+.-]*+[:&\\]|[\\/]\\))", re.IGNORECASE)
+"""A link, whatever its label, to an address without the two slashes, or with some of it escaped: browsers read
+`http:/host` and `https&colon;host` as `https://host`."""
+_NEAR_TARGET = re.compile(r"\](?=[(:])|<(?=[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
+_FOLLOWED = re.compile(r"(?:https?|ftp|file|data|javascript|vbscript):|//", re.IGNORECASE)
 # An address ends where another begins, so that none hides in the tail of a welcome one.
 _LINK = re.compile(
     r"(?i)(?P<address>(?<![\w/])(?:(?P<scheme>[a-z][a-z0-9+.-]{1,20}:)?//(?!\])(?=(?P<dotted>[^\s/]*\.)?)(?:www\.)?|www\.)"
     r"(?:(?!https?://|www\.)[^\s<>\"'`«»{}|])+)"
     rf"|(?<![\w@./\\:-])(?:[^\W_](?:[\w-]{{0,62}}[^\W_])?\.){{1,8}}(?:{_TOP})(?![\w-]|\.\w)(?:[/:?#][^\s<>\"'`«»]*)?"
 )
-_HINT = re.compile(rf"(?i)//|\]\(|\]\s*:|www\.|\.(?:{_TOP})(?!\w)|{_ACTIVE}")
+_HINT = re.compile(rf"(?i)//|\]\(|www\.|\.(?:{_TOP})(?!\w)|(?:https?|ftp|file|data|javascript|vbscript):")
 _FOOTED = re.compile(
     r"(?<=[\w)»\"'®™*])[ \t]*(?:\[[ \t]*((?:https?|ftp)://[^\s\[\]<>]+)[ \t]*\]"
     r"|\([ \t]*((?:https?|ftp)://[^\s()\[\]<>]+)[ \t]*\))",
@@ -40,6 +40,8 @@ _CODE = re.compile(r"(?ms)^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[ \t]*
 _SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 _HTTP = re.compile("https?://", re.IGNORECASE)
 _PORT_TO_FILL_IN = re.compile(r":[A-Za-z_]+(?=/|\Z)")
+_PARSER = MarkdownIt("commonmark")
+_PARSER.validateLink = lambda _: True  # type: ignore[assignment,method-assign]  # other renderers may follow any
 _CLICKABLE = frozenset({"http:", "https:", "ftp:"})
 _TRAILING = ".,;:!?)]*_~"
 _OWN_MACHINE = frozenset({"localhost", "127.0.0.1"})
@@ -131,15 +133,6 @@ def without_links(
             return match.group()
         return "" if picture else match[1]
 
-    def targeted(match: re.Match[str]) -> str:
-        kept = any(start <= match.start() < end for start, end in links)
-        if kept or in_code(match) or is_welcome(match["address"]):
-            return match.group()
-        return match.group().replace(match["opening"], f"] {match['opening'][1:].strip()}", 1)
-
-    def odd(match: re.Match[str]) -> str:
-        return match.group() if in_code(match) else instead(match.group())
-
     def footed(match: re.Match[str]) -> str:
         return match.group() if in_code(match) or is_welcome(match[1] or match[2]) else ""
 
@@ -156,14 +149,36 @@ def without_links(
     while before != text:  # a picture can be the label of a link
         before, spans = text, code_spans(text)
         text = _MARKDOWN.sub(labelled, text)
-    links = tuple(match.span() for match in _MARKDOWN.finditer(text))
-    text = _TARGET.sub(targeted, text)
-    spans = code_spans(text)
-    text = _ODD.sub(odd, text)
+    text = _TARGET.sub("] (", text)
     spans = code_spans(text)
     text = _FOOTED.sub(footed, text)
     before = None
     while before != text:  # an address can carry another in its tail
         before, spans = text, code_spans(text)
         text = _LINK.sub(addressed, text)
-    return text
+    return _NEAR_TARGET.sub(r"\g<0> ", text) if _leads_astray(text, is_welcome, may_load or is_welcome) else text
+
+
+def _leads_astray(text: str, is_welcome: Callable[[str], bool], may_load: Callable[[str], bool]) -> bool:
+    """Return whether a Markdown parser finds a link or a picture whose address was not checked.
+
+    Patterns differ from a parser about code, references and escapes.
+    """
+    found: dict[str, Any] = {}
+    targets: list[str] = []
+    for token in _PARSER.parse(text, found):
+        for part in token.children or ():
+            source = str(part.attrGet("src") or "")
+            if _FOLLOWED.match(source) and not any(map(may_load, (source, unquote(source)))):
+                return True
+            targets.append(str(part.attrGet("href") or ""))
+    targets += [str(reference["href"]) for reference in found.get("references", {}).values()]
+    if not any(map(_FOLLOWED.match, targets)):
+        return False
+    checked = [match[2] for match in _MARKDOWN.finditer(text)]
+    checked += [match.group().rstrip(_TRAILING) for match in _LINK.finditer(text)]
+    known = {_PARSER.normalizeLink(address) for address in checked}
+    return any(
+        _FOLLOWED.match(target) and target not in known and not any(map(is_welcome, (target, unquote(target))))
+        for target in targets
+    )

@@ -17,9 +17,10 @@ _MAX_WORDS = 40
 _REACH = 3
 """Words after a conjunction among which a question word shows that another question begins."""
 _JOINING = frozenset("и а and also or но but".split())
-_NEGATING = frozenset("не нет нету not cannot cant wont doesnt dont isnt t".split())
-"""Words of a statement that reports a problem; `t` ends "can't"."""
-_ENDS = re.compile(r"(?<=[?!])[)»”\"]*\s+(?=\w)")
+_NEGATING = frozenset("не нет нету not cannot cant wont doesnt dont isnt".split())
+_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
+"""Words of a statement that reports a problem, and the end of "can't"."""
+_ENDS = re.compile(r"(?<=[?!])\s+(?=\w)")
 """The end of a question, whatever follows it: people go on without a capital letter, which sentence rules expect."""
 _OPENING_QUESTION = frozenset("can could does do did is are will would should что".split())
 """Words that form a question only at the beginning of a clause."""
@@ -156,7 +157,7 @@ def _asks_at_once(clause: str) -> bool:
 
 def _reports(clause: str) -> bool:
     """Return whether a clause reports a problem: "I can't log in"."""
-    return not _NEGATING.isdisjoint(fold(word.text) for word in words(clause))
+    return bool(_CONTRACTED.search(clause)) or not _NEGATING.isdisjoint(fold(word.text) for word in words(clause))
 
 
 def _asks(clause: str) -> bool:

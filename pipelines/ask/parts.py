@@ -44,15 +44,17 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
         part = run(replace(initial, question=question, history=history))
         parts.append(part)
         history = (*history, Exchange(part.standalone_question or question, part.outcome or "failed"))
-    are_answered = {part.outcome in SHOWN for part in parts}
-    if whole.outcome == "answered" and len(are_answered) == 1 and all(_covers(whole, part) for part in parts):
+    are_answered = [part.outcome in SHOWN for part in parts]
+    alike = all(are_answered) or not any(are_answered)
+    if whole.outcome == "answered" and alike and all(_covers(whole, part) for part in parts):
         return whole
     if any(are_answered):
         return _joined(whole, _with_whole(parts, whole), sides)
     if whole.outcome in SHOWN:
         return whole
     # The text belongs to the articles: without any of the whole, that of a part that has some.
-    offering = next((one for one in (whole, *parts) if one.reply.articles and one.outcome in _NOT_ANSWERED), whole)
+    able = [one for one in (whole, *parts) if one.reply.articles and one.outcome in _NOT_ANSWERED]
+    offering = able[0] if able and whole.outcome in _NOT_ANSWERED else whole
     return replace(whole, reply=replace(offering.reply, articles=_nearest([*parts, whole])))
 
 
@@ -67,8 +69,9 @@ def _with_whole(parts: Sequence[Turn], whole: Turn) -> list[Turn]:
     """Return the parts; the answer to the message answers a part that alone fits its section, but has no answer."""
     if whole.outcome not in SHOWN or any(part.outcome in SHOWN and _covers(whole, part) for part in parts):
         return list(parts)
-    covered = [part for part in parts if _covers(whole, part)]
-    return [replace(whole, question=part.question) if part in covered[:1] else part for part in parts]
+    covered = next((part for part in parts if _covers(whole, part)), None)
+    answer = replace(whole, draft=replace(whole.draft, missing=())) if whole.draft is not None else whole
+    return [replace(answer, question=part.question) if part is covered else part for part in parts]
 
 
 def _names(text: str, sides: Sequence[str]) -> bool:

@@ -24,6 +24,7 @@ from pipelines.ask.steps import Step, Watch
 from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.usecase import Ask, Engine
+from pipelines.pools import Pool
 from pipelines.sse import is_event_number
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
@@ -42,6 +43,8 @@ WAITING_LIMIT = 1_000
 may be three quarters of them."""
 
 _RECORDING_SECONDS = 5.0
+_SHARING = Pool("shared-streams", 4, turns=2)
+"""Threads that announce streams to other replicas, and wait for Redis."""
 """Extra time for the record of a turn, beyond the turn's budget."""
 
 
@@ -192,7 +195,9 @@ class Runner:
 
     async def _share(self, turn_id: str, request: AskRequest) -> LoggedStream | None:
         """Let the other replicas have a new stream of the caller. Returns None if they cannot."""
-        return await asyncio.to_thread(self._stream_log().begin, turn_id, request) if bus.is_shared() else None
+        if not bus.is_shared():
+            return None
+        return await _SHARING.run({}, partial(self._stream_log().begin, turn_id, request))
 
     def _stream_log(self) -> StreamLog:
         """Return the log that shares this process's streams. Call it only in the event loop, which creates it once."""

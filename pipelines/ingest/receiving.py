@@ -3,6 +3,7 @@
 Either `multipart/form-data` with one part for each file, or one file as the body and its name in the query.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
@@ -48,7 +49,7 @@ async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> d
         await _WORKING.run({}, finish)
         return await _WORKING.run({}, partial(inbox.accept, request.headers.get("idempotency-key")))
     finally:
-        await _WORKING.run({}, inbox.close)
+        await asyncio.shield(_WORKING.run({}, inbox.close))
 
 
 class _Inbox:

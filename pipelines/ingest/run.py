@@ -96,10 +96,11 @@ class Run:
         *,
         prune: bool = False,
         documents_before: Mapping[str, Collection[str]] | None = None,
+        left: Event | None = None,
     ) -> None:
         self._stages = stages
         # A stopped run waits only for the current article, because a website may be slow.
-        self._left = Event()
+        self._left = left or Event()
         self._articles = takewhile(lambda _: not self._left.is_set(), articles)
         self._total = total
         self._prunes = prune

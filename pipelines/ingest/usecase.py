@@ -7,6 +7,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from threading import Event
 
 from haystack import Pipeline
 
@@ -146,7 +147,8 @@ class Ingest:
 
     def start_site(self, url: str) -> Run:
         """Return a run, not yet started, over pages of a website. An unreachable address is refused."""
-        return Run(self._stages, _refusing(Crawl().articles(url), url), 0)
+        left = Event()
+        return Run(self._stages, _refusing(Crawl().articles(url, left.is_set), url), 0, left=left)
 
     def rebuild_due(self) -> bool:
         """Return whether the index of the tenant in context is encoded in another way than this pipeline would."""

@@ -103,6 +103,7 @@ async def listener() -> AsyncIterator[Listener]:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.3)
     monkeypatch.setattr(connections, "_LOOK_SECONDS", 0.05)
 
 

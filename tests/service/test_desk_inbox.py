@@ -15,7 +15,7 @@ from tests.desk import Browser
 from tests.service.serving import Server, in_force
 from tests.webhooks import wait_until
 
-ASKED = "Когда привозят заказы за город и сколько это стоит зимой?"
+ASKED = "Что делать, если покупка не подошла по размеру и чек потерян?"
 
 
 @pytest.fixture

@@ -41,8 +41,8 @@ def check_index(settings: Settings) -> Iterator[Finding]:
     elif state.access == "refused":
         yield problem("index", "qdrant_refused", "export OPORA_QDRANT_API_KEY=…", url=url)
     else:
-        in_compose = httpx.URL(settings.qdrant_url).host == "qdrant"
-        start = _COMPOSE.format(service="qdrant") if in_compose else _DOCKER
+        is_local = httpx.URL(settings.qdrant_url).host in ("127.0.0.1", "localhost")
+        start = _DOCKER if is_local else _COMPOSE.format(service="qdrant")
         yield problem("index", "qdrant_unreachable", start, url=url)
 
 

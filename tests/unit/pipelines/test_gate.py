@@ -155,7 +155,7 @@ async def test_bodies_without_end_are_bounded() -> None:
     go, held = asyncio.Event(), asyncio.Semaphore(0)
 
     async def body() -> AsyncIterator[bytes]:
-        yield bytes(100_000)
+        yield b'{"question": "' + b"q" * 100_000 + b'"}'
         held.release()
         await go.wait()
 
@@ -163,8 +163,8 @@ async def test_bodies_without_end_are_bounded() -> None:
     async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
 
         def sent(tenant_id: str) -> asyncio.Task[httpx.Response]:
-            headers = bearer(f"{tenant_id}:ask")
-            return asyncio.create_task(client.post("/large", content=body(), headers=headers))
+            headers = {**bearer(f"{tenant_id}:ask"), "Content-Type": "application/json"}
+            return asyncio.create_task(client.post("/vast", content=body(), headers=headers))
 
         greedy = [sent("acme") for _ in range(3)]
         for _ in greedy:
@@ -215,10 +215,12 @@ async def test_large_bodies_that_the_endpoint_refuses_count_for_the_tenant() -> 
 
 async def test_a_large_body_has_to_arrive_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "GRACE_SECONDS", -100.0)
-    transport = httpx.ASGITransport(gate_of(drain))
-    async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
-        problem(await client.post("/large", content=bytes(70_000), headers=bearer()), 400, "malformed_body")
-        assert (await client.post("/large", content=bytes(60_000), headers=bearer())).is_success
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(gate_of(drain)), base_url="http://opora") as client:
+        sent = [
+            await client.post("/vast", json={"question": "q" * size}, headers=bearer()) for size in (70_000, 60_000)
+        ]
+    problem(sent[0], 400, "body_too_slow")
+    assert sent[1].is_success
 
 
 async def test_the_tenant_of_the_token_is_in_force_inside(client: httpx.AsyncClient) -> None:

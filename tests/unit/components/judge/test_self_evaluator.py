@@ -91,7 +91,9 @@ def test_a_quotation_without_a_new_word_of_a_follow_up_answers_nothing(
     of = passage("Первый взнос не нужен.", heading="Рассрочка: сколько месяцев")
     history = [Exchange(before, "answered")] if before else []
     quotation = answer(of.text, of=of, quoted=True)
-    found = SelfEvaluator().run(query=query, answers=[quotation], adequacy=0.9, history=history)["evaluation"]
+    found = SelfEvaluator().run(query=query, answers=[quotation], adequacy=0.9, history=history, standalone=query)[
+        "evaluation"
+    ]
     assert found.answerability == answerability
 
 

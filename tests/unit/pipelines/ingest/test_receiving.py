@@ -17,12 +17,14 @@ async def test_the_files_of_one_tenant_are_written_by_few_threads(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forms of thousands of tiny files took all threads that look up sessions and chats."""
-    go, lock, at_work = Event(), Lock(), [0, 0]
+    go, two, lock, at_work = Event(), Event(), Lock(), [0, 0]
 
     def slow(_upload: Upload, _name: str) -> None:
         with lock:
             at_work[0] += 1
             at_work[1] = max(at_work)
+            if at_work[0] == 2:
+                two.set()
         go.wait(20)
         with lock:
             at_work[0] -= 1
@@ -34,10 +36,7 @@ async def test_the_files_of_one_tenant_are_written_by_few_threads(
     monkeypatch.setattr(Upload, "file", slow)
     scope = {"type": "http", "method": "POST", "headers": [], "query_string": b"name=a.md"}
     sent = [asyncio.create_task(receiving.receive(Request(scope, body))) for _ in range(6)]
-    while at_work[0] < 2:
-        await asyncio.sleep(0.01)
-    assert await asyncio.to_thread(lambda: "a thread is free") == "a thread is free"
-    await asyncio.sleep(0.05)
+    assert await asyncio.to_thread(two.wait, 20)
     go.set()
     results = await asyncio.gather(*sent, return_exceptions=True)
     assert all(isinstance(one, CallerError) for one in results)
