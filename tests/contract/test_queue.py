@@ -99,6 +99,7 @@ def test_tenants_take_turns_and_each_has_one_task_at_a_time(records: Settings) -
     chores.defer()
     chores.defer()
     with running(records, tasks=(chores.task,)):
+        wait_until(lambda: chores.running.total() == 2)
         Event().wait(1.5)
         chores.go_on.set()
         wait_until(chores.done)
