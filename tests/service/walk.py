@@ -169,7 +169,8 @@ def walk(
         shop.keyboard.type(story.unanswered)
         shop.keyboard.press("Enter")
         # Calling a person before the answer arrives cancels it, and leaves no gap.
-        expect(shop.locator(".message.bot").last).to_contain_text(says("outcomes.articles.far_one").partition(".")[0])
+        refused = says("outcomes.refused.no_relevant_context").partition(".")[0]
+        expect(shop.locator(".message.bot").last).to_contain_text(refused)
         press(shop, widget["person"])
         expect(shop.locator(".status")).to_contain_text(widget["queued"])
 
