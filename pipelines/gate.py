@@ -170,6 +170,8 @@ class _GatedRequest:
                 raise self.replacement
         except OporaError as error:
             code = error.code
+            if isinstance(error, Invalid | Malformed | TooLarge):
+                self._count_large()
             await self._refuse(error)
         except _ClientDisconnected:
             code = "client_disconnected"
@@ -345,7 +347,6 @@ class _GatedRequest:
             self.scope[bodies.PARSED], body = await bodies.parsed(model, body)
         except (Invalid, Malformed, TooLarge):
             self.gate.refusals.count(of_caller)
-            self._count_large()
             raise
         return bodies.replay(body, self.receive)
 

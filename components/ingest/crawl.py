@@ -104,7 +104,7 @@ class Crawl:
         A page that cannot be fetched is refused and the others continue; an error of the first page is raised. When a
         limit ends the crawl, the last item is a refusal: `crawl_cut`.
 
-        :param stopped: whether nobody needs further pages; asked between the addresses of a page.
+        :param stopped: whether further pages are no longer needed; asked before each page and each address.
         """
         start = canonical(url)
         robots = self._robots(start)
@@ -113,7 +113,7 @@ class Crawl:
         deadline = time.monotonic() + self.seconds
         waiting, queued = deque([start]), {start}
         pages = size = 0
-        while waiting:
+        while waiting and not stopped():
             at = waiting.popleft()
             if pages == self.pages or size > self.size or time.monotonic() > deadline:
                 yield Refusal(TooLarge("crawl_cut", pages=pages), start)

@@ -20,6 +20,8 @@ _MARKDOWN = re.compile(r"!?\[([^\[\]\n]*+)\]\(\s*+<?([^()\s<>]*+(?:\([^()\s<>]*+
 _TARGET = re.compile(r"\]\((?=\s*+<?(?:(?!https?://)[a-z0-9+.-]*+[:&\\]|[\\/]\\))", re.IGNORECASE)
 """A link, whatever its label, to an address without the two slashes, or with some of it escaped: browsers read
 `http:/host` and `https&colon;host` as `https://host`."""
+_AUTOLINK = re.compile(r"<(?=(?:https?|ftp|file|data|javascript|vbscript):(?!//))", re.IGNORECASE)
+"""The same in angle brackets, also in code: parsers differ about where code ends."""
 _NEAR_TARGET = re.compile(r"\](?=[(:])|<(?=[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
 _FOLLOWED = re.compile(r"(?:https?|ftp|file|data|javascript|vbscript):|//", re.IGNORECASE)
 # An address ends where another begins, so that none hides in the tail of a welcome one.
@@ -149,7 +151,7 @@ def without_links(
     while before != text:  # a picture can be the label of a link
         before, spans = text, code_spans(text)
         text = _MARKDOWN.sub(labelled, text)
-    text = _TARGET.sub("] (", text)
+    text = _AUTOLINK.sub("< ", _TARGET.sub("] (", text))
     spans = code_spans(text)
     text = _FOOTED.sub(footed, text)
     before = None

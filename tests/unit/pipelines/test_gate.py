@@ -199,9 +199,13 @@ async def test_a_large_body_that_is_kept_in_memory_counts_whatever_its_limit(mon
     assert sum(held) > 90_000
 
 
-async def test_large_bodies_that_the_endpoint_refuses_count_for_the_tenant() -> None:
+@pytest.mark.parametrize("raises", [True, False])
+async def test_large_bodies_that_the_endpoint_refuses_count_for_the_tenant(raises: bool) -> None:
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-        await problems.response(Invalid("policy_invalid"))(scope, receive, send)
+        refused = Invalid("policy_invalid")
+        if raises:
+            raise refused
+        await problems.response(refused)(scope, receive, send)
 
     transport = httpx.ASGITransport(gate_of(refuse, refusals_per_minute=2))
     async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:

@@ -81,6 +81,15 @@ def test_pages_disallowed_by_robots_txt_are_not_fetched() -> None:
             list(crawl().articles(site.url + "/"))
 
 
+def test_a_crawl_that_is_stopped_fetches_no_further_sitemap() -> None:
+    with serving({}) as site:
+        site.pages["/sitemap.xml"] = sitemap(site, "/one.xml", "/two.xml", kind="sitemapindex")
+        site.pages["/one.xml"] = site.pages["/two.xml"] = sitemap(site)
+        found = crawl().articles(site.url + "/sitemap.xml", stopped=lambda: "/one.xml" in site.asked)
+        assert list(found) == []
+        assert "/two.xml" not in site.asked
+
+
 @pytest.mark.parametrize("limits", [{"pages": 3}, {"size": 200}, {"seconds": -1.0}])
 def test_an_endless_site_is_truncated_and_reported(limits: dict[str, float]) -> None:
     endless = {f"/{at}": page(f'<a href="/{at + 1}">more</a>') for at in range(50)}

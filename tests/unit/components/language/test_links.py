@@ -39,6 +39,11 @@ def test_a_foreign_link_is_removed() -> None:
         ("s3://other", "[–]"),
         ("яhttps://evil.example", "яhttps:[–]"),
         ("<http:/evil.example/x>", "< http:/evil.example/x>"),
+        (
+            "| Код | ` |\n|---|---|\n| ` <http:/evil.example/x> ` |",
+            "| Код | ` |\n|---|---|\n| ` < http:/evil.example/x> ` |",
+        ),
+        (">" * 25 + " <http:/evil.example/x>", ">" * 25 + " < http:/evil.example/x>"),
         ("[чистите [его]](https:evil.example)", "[чистите [его]] (https:evil.example)"),
         ("[чистите [его]](https://evil.example/x)", "[чистите [его]]([–])"),
         ("[чистите [его]](https&colon;evil.example)", "[чистите [его]] (https&colon;evil.example)"),
