@@ -218,7 +218,7 @@ class OutcomeComposer:
                 return "clarify", None
             if draft is not None and draft.withheld:
                 return "cannot_answer", "insufficient_context"
-            if articles and ((leads(turn) and not _is_chosen(turn)) or articles[0].score >= self.likely_from):
+            if articles and (_first_answers(turn) or articles[0].score >= self.likely_from):
                 return self._weak(rules)
             if draft is None and is_degraded(WRITING):
                 return "failed", "pipeline_error"
@@ -299,7 +299,7 @@ class OutcomeComposer:
         count, score = "one" if len(articles) == 1 else "some", articles[0].score
         if turn.reason in _NOT_FOUND or turn.outcome == "low_confidence":
             is_near = _is_chosen(turn) or score >= self.near_from
-            certainty = "likely_" if leads(turn) and not _is_chosen(turn) else "near_" if is_near else "far_"
+            certainty = "likely_" if _first_answers(turn) else "near_" if is_near else "far_"
             return text(f"outcomes.articles.{certainty}{count}", turn.locale)
         # A visitor with articles to read needs no referral to another contact.
         outcome_text = text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)
@@ -373,6 +373,11 @@ def _continues(turn: Turn, draft: Draft) -> str:
 def _is_chosen(turn: Turn) -> bool:
     """Return whether a model chose the articles to offer."""
     return turn.draft is not None and turn.draft.to_read is not None
+
+
+def _first_answers(turn: Turn) -> bool:
+    """Return whether the first article probably answers; not if a model that read it chose articles instead."""
+    return leads(turn) and not _is_chosen(turn)
 
 
 def _fixed_text(turn: Turn, topics: str) -> str:

@@ -20,17 +20,18 @@ _MARKDOWN = re.compile(r"!?\[([^\[\]\n]*+)\]\(\s*+<?([^()\s<>]*+(?:\([^()\s<>]*+
 _TARGET = re.compile(r"\]\((?=\s*+<?(?:(?!https?://)[a-z0-9+.-]*+[:&\\]|[\\/]\\))", re.IGNORECASE)
 """A link, whatever its label, to an address without the two slashes, or with some of it escaped: browsers read
 `http:/host` and `https&colon;host` as `https://host`."""
-_AUTOLINK = re.compile(r"<(?=(?:https?|ftp|file|data|javascript|vbscript):(?!//))", re.IGNORECASE)
+_SCHEMES = "(?:https?|ftp|file|data|javascript|vbscript):"
+_AUTOLINK = re.compile(rf"<(?={_SCHEMES}(?!//))", re.IGNORECASE)
 """The same in angle brackets, also in code: parsers differ about where code ends."""
 _NEAR_TARGET = re.compile(r"\](?=[(:])|<(?=[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
-_FOLLOWED = re.compile(r"(?:https?|ftp|file|data|javascript|vbscript):|//", re.IGNORECASE)
+_FOLLOWED = re.compile(rf"{_SCHEMES}|//", re.IGNORECASE)
 # An address ends where another begins, so that none hides in the tail of a welcome one.
 _LINK = re.compile(
     r"(?i)(?P<address>(?<![\w/])(?:(?P<scheme>[a-z][a-z0-9+.-]{1,20}:)?//(?!\])(?=(?P<dotted>[^\s/]*\.)?)(?:www\.)?|www\.)"
     r"(?:(?!https?://|www\.)[^\s<>\"'`«»{}|])+)"
     rf"|(?<![\w@./\\:-])(?:[^\W_](?:[\w-]{{0,62}}[^\W_])?\.){{1,8}}(?:{_TOP})(?![\w-]|\.\w)(?:[/:?#][^\s<>\"'`«»]*)?"
 )
-_HINT = re.compile(rf"(?i)//|\]\(|www\.|\.(?:{_TOP})(?!\w)|(?:https?|ftp|file|data|javascript|vbscript):")
+_HINT = re.compile(rf"(?i)//|\]\(|www\.|\.(?:{_TOP})(?!\w)|{_SCHEMES}")
 _FOOTED = re.compile(
     r"(?<=[\w)»\"'®™*])[ \t]*(?:\[[ \t]*((?:https?|ftp)://[^\s\[\]<>]+)[ \t]*\]"
     r"|\([ \t]*((?:https?|ftp)://[^\s()\[\]<>]+)[ \t]*\))",
