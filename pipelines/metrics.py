@@ -49,7 +49,11 @@ class _Now(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield _gauge("opora_questions_waiting", "Questions taken in and not answered yet.", self._waiting())
-        yield _gauge("opora_breakers_open", "Providers of models that are left alone.", breaker.open_now())
+        yield _gauge(
+            "opora_breakers_open",
+            "Providers that are paused, for all tenants or one.",
+            breaker.open_now(),
+        )
         yield _gauge("opora_indexes_damaged", "Indexes found damaged that are not repaired yet.", index.damaged())
         counts = self._counts()
         yield _gauge("opora_database_up", "Whether the records can be read.", int(counts is not None))

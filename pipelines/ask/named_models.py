@@ -106,8 +106,11 @@ def _stock_generators(node: object) -> Iterator[Description]:
 
 
 def _rankers(steps: Description, file: str) -> Iterator[NamedModel]:
-    for found in components_of_type(steps, "ModelReranker"):
-        yield _named("ranker", "ranker", found["init_parameters"]["ranker"], file, found)
+    """Yield the steps that run a ranking model themselves; a ranker that calls a chat model is listed by that."""
+    for step in steps.values():
+        said = step.get("init_parameters") or {}
+        if str(step.get("type", "")).endswith("Ranker") and {"model", "model_name"} & set(said):
+            yield _named("ranker", "ranker", step, file, step)
 
 
 def embedder() -> NamedModel | None:
@@ -128,7 +131,7 @@ def _named(kind: Kind, role: str, description: Description, file: str, around: D
     for suffix in _SUFFIXES:
         provider = provider.removesuffix(suffix)
     address = public_address(str(inner.get("url") or inner.get("api_base_url") or ""))
-    name = str(inner.get("model", ""))
+    name = str(inner.get("model") or inner.get("model_name") or "")
     return NamedModel(kind, role, provider.lower(), name, address, file, description, around, inner)
 
 

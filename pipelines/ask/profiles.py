@@ -1,5 +1,6 @@
 """The profiles of an installation: the ask pipeline itself or with an overlay. Each tenant chooses one."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 
@@ -10,6 +11,7 @@ from pipelines.ask.steps import trace_steps
 from pipelines.definition import PROFILES
 from settings import EMBEDDED, get_settings
 from tenants.accounts import policy
+from tenants.accounts.policy import Policy
 from tenants.core.errors import OporaError
 
 
@@ -23,6 +25,17 @@ def path_of(profile: str) -> Path:
 def check_file(profile: str) -> None:
     """Raise `Invalid` if the profile does not exist (`profile_unknown`) or cannot be loaded (`pipeline_faulty`)."""
     lint.check(path_of(profile))
+
+
+def apply_policy(fields: Mapping[str, object], version: str = "") -> Policy:
+    """Apply a change of policy (`tenants.accounts.policy.apply`) once the profile that it names can be loaded.
+
+    :raises Invalid: the errors of `check_file` and `policy.apply`.
+    :raises Conflict: `settings_changed`.
+    """
+    if isinstance(profile := fields.get("profile"), str) and profile:
+        check_file(profile)
+    return policy.apply(fields, version)
 
 
 def is_own() -> bool:

@@ -1,6 +1,7 @@
 """Undo of changes to settings of all kinds."""
 
-from tenants.accounts import changes, policy
+from pipelines.ask import profiles
+from tenants.accounts import changes
 from tenants.accounts.changes import SettingChange
 from tenants.chats import sites
 from tenants.core.errors import Invalid
@@ -16,7 +17,7 @@ def undo(change_id: str) -> SettingChange:
     if not undone.can_be_undone:
         raise Invalid("change_final")
     if undone.area == "policy":
-        policy.apply(undone.before)
+        profiles.apply_policy(undone.before)
     else:
         sites.restore(undone.about, undone.before)
     return undone

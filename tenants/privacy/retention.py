@@ -109,7 +109,7 @@ RULES: Mapping[str, Rule] = {
         _older(TokenRow.expires_at, lambda: issued_tokens.KEPT_EXPIRED),
     ),
     "revocations": Rule(
-        "366 days, longer than any revoked token lives",
+        "367 days, longer than any revoked token lives",
         _older(RevocationRow.until, lambda: timedelta(seconds=MAX_TTL_SECONDS + 86_400)),
     ),
     "audit_chains": Rule(_TENANT),

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import BaseModel, Field
 
+from pipelines.ask import profiles
 from pipelines.ask.settings_changes import undo
 from pipelines.routes import OpenRouter
 from tenants.accounts import changes, policy
@@ -69,7 +70,7 @@ def read_policy() -> PolicyAnswer:
 @router.patch(_POLICY)
 def change_policy(body: PolicyChange) -> PolicyAnswer:
     """Set some rules. Answers 409 if the policy has a newer version than `version`."""
-    return _policy_answer(policy.apply(body.set, body.version))
+    return _policy_answer(profiles.apply_policy(body.set, body.version))
 
 
 @router.get("/settings/changes")

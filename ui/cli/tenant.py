@@ -63,11 +63,9 @@ def tenant_policy(
     values = {name: fields[name].get_default(call_default_factory=True) for name in unset} | {
         name: value for name, value in values.items() if name not in unset or value is not None
     }
-    if profile := values.get("profile"):
-        profiles.check_file(str(profile))
     with acting_for(tenant_id):
         if values:
-            policy.change(**values)
+            profiles.apply_policy(values)
         print_result(policy.current(), partial(_print_policy, names=values or fields), as_json=as_json)
 
 

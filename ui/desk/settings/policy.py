@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
+from pipelines.ask import profiles
 from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
@@ -40,7 +41,7 @@ def router(desk: Desk) -> OpenRouter:
     def save_policy(group: str, form: Typed) -> Response:
         if group not in GROUPS:
             raise NotFound
-        policy.apply(form_of(group).read(form), forms.line(form, "version"))
+        profiles.apply_policy(form_of(group).read(form), forms.line(form, "version"))
         return pages.saved(pages.ROOT, group)
 
     def rules(

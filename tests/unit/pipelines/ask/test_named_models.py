@@ -83,6 +83,17 @@ def test_generators_of_stock_components_are_tested_too(ollama: Simulator, monkey
     assert (alone.role, model_checks.check_one(alone, 5).fault) == ("stock", None)
 
 
+def test_a_ranking_model_is_named_and_tested() -> None:
+    kind = "haystack_integrations.components.rankers.fastembed.ranker.FastembedRanker"
+    steps = {
+        "rerank": {"type": kind, "init_parameters": {"model_name": "nobody/none", "local_files_only": True}},
+        "rank": {"type": "components.retrieve.reranker.FeatureRanker", "init_parameters": {"trust_weight": 0.5}},
+    }
+    (named,) = named_models._rankers(steps, "f")
+    assert (named.kind, named.provider, named.name) == ("ranker", "fastembed", "nobody/none")
+    assert model_checks.check_one(named, 5).fault is not None
+
+
 def test_an_address_is_shown_without_secrets() -> None:
     url = "https://user:hush@models.example:8443/v1?key=hush"
     shown = _named("chat", "fast", {"type": "a.OllamaChatGenerator", "init_parameters": {"url": url}}, "f", {})
