@@ -2,21 +2,22 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from secrets import token_hex
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import JSON, Index, String, select
+from sqlalchemy import JSON, Index, String, Text, cast, func, select
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.core import context
-from tenants.core.errors import Conflict
+from tenants.core.errors import Conflict, RateLimited
 from tenants.storage import database
-from tenants.storage.mapping import record_of, records
+from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TENANT_ID, Base, TenantKeyed
 
@@ -25,6 +26,15 @@ AREAS: tuple[Area, ...] = get_args(Area)
 Act: TypeAlias = Literal["added", "changed", "removed", "rotated", "revoked"]
 Values: TypeAlias = Mapping[str, object]
 _NOTHING: Values = MappingProxyType({})
+
+_LARGE = 4_000
+"""Characters of values, as JSON, from which a change counts as large. A small one is always recorded."""
+_A_DAY = 8_000_000
+"""Characters of values that a tenant's changes of 24 hours may hold: the history is kept for a year."""
+_MOST_LISTED = 4_000_000
+"""Characters of values in a list of changes, beyond the first."""
+_BATCH = 5
+_RETRY_SECONDS = 3_600
 
 
 class SettingChangeRow(TenantKeyed, Base):
@@ -69,10 +79,16 @@ class SettingChange:
 def note(
     session: TenantSession, area: Area, act: Act, about: str = "", before: Values = _NOTHING, after: Values = _NOTHING
 ) -> None:
-    """Record a change in the transaction that makes it. Ignore a `changed` without differences."""
+    """Record a change in the transaction that makes it. Ignore a `changed` without differences.
+
+    :raises RateLimited: the change is large, and those of the last 24 hours have used up the room for a day.
+    """
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if act == "changed" and not names:
         return
+    was = to_jsonable_python({name: before[name] for name in names if name in before})
+    now_is = to_jsonable_python({name: after[name] for name in names if name in after})
+    _check_room(session, _size(was, now_is))
     row = SettingChangeRow(
         change_id=token_hex(8),
         at=datetime.now(UTC),
@@ -80,18 +96,41 @@ def note(
         area=area,
         act=act,
         about=about[:255],
-        before=to_jsonable_python({name: before[name] for name in names if name in before}),
-        after=to_jsonable_python({name: after[name] for name in names if name in after}),
+        before=was,
+        after=now_is,
     )
     session.add(row)
 
 
+def _check_room(session: TenantSession, size: int) -> None:
+    if size < _LARGE:
+        return
+    since = datetime.now(UTC) - timedelta(days=1)
+    columns = (SettingChangeRow.before, SettingChangeRow.after)
+    held = select(*(func.sum(func.length(cast(one, Text))) for one in columns)).where(SettingChangeRow.at > since)
+    if sum(one or 0 for one in session.execute(held).one()) + size > _A_DAY:
+        raise RateLimited(_RETRY_SECONDS)
+
+
+def _size(*values: Values) -> int:
+    """Return the characters of values as they are stored."""
+    return sum(len(json.dumps(one)) for one in values)
+
+
 def latest(area: Area | None = None, *, limit: int = 100) -> tuple[SettingChange, ...]:
-    """Return the tenant's changes, newest first."""
-    query = select(SettingChangeRow)
+    """Return the tenant's changes, newest first: fewer than `limit` if their values are large."""
+    query = select(SettingChangeRow).order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit)
     if area is not None:
         query = query.where(SettingChangeRow.area == area)
-    return records(SettingChange, query.order_by(SettingChangeRow.at.desc(), SettingChangeRow.change_id).limit(limit))
+    found: list[SettingChange] = []
+    size = 0
+    with database.reading() as session, closing(session.scalars(query.execution_options(yield_per=_BATCH))) as rows:
+        for row in rows:
+            size += _size(row.before, row.after)
+            if found and size > _MOST_LISTED:
+                break
+            found.append(record_of(SettingChange, row))
+    return tuple(found)
 
 
 def get(change_id: str) -> SettingChange:

@@ -75,7 +75,7 @@ def change_policy(body: PolicyChange) -> PolicyAnswer:
 
 @router.get("/settings/changes")
 def list_changes(area: Area | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> ChangesAnswer:
-    """List the changes of settings, newest first."""
+    """List the changes of settings, newest first: fewer than `limit` if their values are large."""
     return ChangesAnswer(changes=changes.latest(area, limit=limit))
 
 
