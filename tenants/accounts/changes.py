@@ -113,7 +113,7 @@ def _check_room(session: TenantSession, size: int) -> None:
 
 
 def _size(*values: Values) -> int:
-    """Return the characters of values as they are stored."""
+    """Return the number of characters of stored values."""
     return sum(len(json.dumps(one)) for one in values)
 
 
