@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, select, tuple_
 
 from settings import get_settings
 from tenants.access import revocations, token_uses, tokens
@@ -126,7 +126,9 @@ def _issue(
 def _end_soon(session: TenantSession, token_id: str, grace: timedelta) -> None:
     """Revoke a replaced token, unless a simultaneous request has revoked or replaced it."""
     row = session.existing(TokenRow, token_id)
-    stored = session.scalars(select(RevocationRow))
+    names = [("token", token_id), ("subject", row.subject), ("tenant", "")]
+    of_token = tuple_(RevocationRow.kind, RevocationRow.value).in_(names)
+    stored = session.scalars(select(RevocationRow).where(of_token))
     revoked: dict[tuple[str, str], datetime] = {(one.kind, one.value): one.until for one in stored}
     if ("token", token_id) in revoked or _state(row, _end(row, revoked)) != "valid":
         raise Conflict("token_over")

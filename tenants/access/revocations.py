@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from time import time
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from sqlalchemy import func, select
 
@@ -23,12 +23,13 @@ from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
-from tenants.storage.mapping import records
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import RevocationRow, TokenRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
 _MAX_VALUE_BYTES = 255
+MAX_REVOCATIONS = 10_000
+"""Revocations of a tenant besides that of all its tokens. Each is kept as long as a token may live."""
 _Revoked: TypeAlias = Mapping[tuple[str, str], float]
 
 
@@ -52,7 +53,7 @@ def token_id(raw: str, jti: object) -> str:
 
 
 def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revocation:
-    """Refuse tokens of the tenant in context. Raises `Invalid` with the code `revocation_invalid`.
+    """Refuse tokens of the tenant in context. Raises `Invalid`: `revocation_invalid`, `revocations_too_many`.
 
     :param value: the token's id, or the subject; empty for all of the tenant's.
     :param at: the time of the revocation; now if None.
@@ -67,23 +68,39 @@ def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revoca
 
 
 def add(session: TenantSession, kind: Kind, value: str, at: datetime) -> Revocation:
-    """Store a revocation in a transaction that has locked the tenant. It takes nothing back of an earlier one."""
+    """Store a revocation in a transaction that has locked the tenant. It takes nothing back of an earlier one.
+
+    :raises Invalid: `revocations_too_many`. All tokens of the tenant can still be revoked at once.
+    """
     same = RevocationRow.kind == kind, RevocationRow.value == value
-    moments = {at, session.scalar(select(RevocationRow.until).where(*same))}
+    stored = session.scalar(select(RevocationRow.until).where(*same))
+    if stored is None and kind != "tenant":
+        _check_room(session)
+    moments = {at, stored}
     if kind != "token":
         # The replica that issued a token may have a clock that is ahead.
         issued = select(func.max(TokenRow.issued_at))
         moments.add(session.scalar(issued.where(TokenRow.subject == value) if value else issued))
     known = [moment for moment in moments if moment is not None]
     until = min(known) if kind == "token" else max(known)
+    if until == stored:
+        return Revocation(kind, value, until)
     session.merge(RevocationRow(kind=kind, value=value, until=until))
     changes.note(session, "token", "revoked", value or "*", after={"until": until})
     return Revocation(kind, value, until)
 
 
+def _check_room(session: TenantSession) -> None:
+    if (session.scalar(select(func.count()).select_from(RevocationRow)) or 0) >= MAX_REVOCATIONS:
+        raise Invalid("revocations_too_many", limit=MAX_REVOCATIONS)
+
+
 def all() -> tuple[Revocation, ...]:
     """Return the revocations of the tenant in context, newest first."""
-    return records(Revocation, select(RevocationRow).order_by(RevocationRow.until.desc(), RevocationRow.value))
+    columns = (RevocationRow.kind, RevocationRow.value, RevocationRow.until)
+    with database.reading() as session:
+        rows = session.execute(select(*columns).order_by(RevocationRow.until.desc(), RevocationRow.value))
+        return tuple(Revocation(cast("Kind", kind), value, until) for kind, value, until in rows)
 
 
 async def check(tenant: Tenant) -> None:

@@ -5,19 +5,22 @@ sends events; this module holds their state. E-mail is a receiver like any other
 """
 
 import json
+import logging
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from secrets import token_hex
 from threading import Event
 from typing import Literal, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import func, select, tuple_, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.event import listen
 
 from tenants.chats.tables import OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import RateLimited
 from tenants.storage import bus, database
 from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
@@ -30,12 +33,16 @@ MailEvent: TypeAlias = Literal["email.reply", "email.alert"]
 MAIL_EVENTS: tuple[MailEvent, ...] = get_args(MailEvent)
 MAIL = "email"
 _CHANNEL = "deliveries"
+log = logging.getLogger("opora.outbox")
 TEST_EVENT = "webhook.test"
 """Sent on an admin's request, whatever events a receiver subscribes to."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
 
 RETRY_SECONDS = (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400)
 """Pauses between attempts, as Standard Webhooks advises: more than a day in all, then the delivery is dead."""
+
+MOST_WAITING = 10_000
+"""Deliveries to one webhook that may wait. Further events are not stored for it."""
 
 LEASE = timedelta(seconds=60)
 """Lease of a claimed delivery; longer than any request to a webhook takes."""
@@ -71,10 +78,10 @@ bus.on(_CHANNEL, lambda _: arrived.set(), arrived.set)
 
 
 def enqueue(session: TenantSession, event: EventName, chat_id: str, data: Mapping[str, object]) -> None:
-    """Write an event for every webhook of the tenant in context that wants it."""
+    """Write an event for every webhook of the tenant in context that wants it and has room."""
     now = datetime.now(UTC)
     for webhook in session.scalars(select(WebhookRow)):
-        if event in webhook.events:
+        if event in webhook.events and _has_room(session, webhook.webhook_id):
             session.add(_event(webhook.webhook_id, event, chat_id, data, now))
             listen(session, "after_commit", _announce, once=True)
 
@@ -89,13 +96,27 @@ def add(
 
 
 def enqueue_test(webhook_id: str) -> str:
-    """Queue a test event for a receiver; return the id of the delivery. Raises `NotFound`."""
+    """Queue a test event for a receiver; return the id of the delivery.
+
+    :raises NotFound: `webhook_unknown`.
+    :raises RateLimited: too many deliveries to it are waiting.
+    """
     with database.writing() as session:
         session.existing(WebhookRow, webhook_id)
+        if not _has_room(session, webhook_id):
+            raise RateLimited(RETRY_SECONDS[1])
         row = _event(webhook_id, TEST_EVENT, "", {}, datetime.now(UTC))
         session.add(row)
         listen(session, "after_commit", _announce, once=True)
     return row.delivery_id
+
+
+def _has_room(session: TenantSession, webhook_id: str) -> bool:
+    waiting = (OutboxRow.webhook_id == webhook_id, OutboxRow.state == "pending")
+    if session.scalar(select(OutboxRow.delivery_id).where(*waiting).offset(MOST_WAITING - 1).limit(1)) is None:
+        return True
+    log.warning("an event is not stored: %d deliveries to webhook %s are waiting", MOST_WAITING, webhook_id)
+    return False
 
 
 def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object], now: datetime) -> OutboxRow:
@@ -125,30 +146,43 @@ def claim(
     :param tenants: tenants to exclude.
     """
     now = now or datetime.now(UTC)
-    due = select(OutboxRow).where(OutboxRow.state == "pending", OutboxRow.next_at <= now)
+    # One look into the index for each webhook: a backlog must not take longer than a single delivery.
+    waiting = (
+        OutboxRow.tenant_id == WebhookRow.tenant_id,
+        OutboxRow.webhook_id == WebhookRow.webhook_id,
+        OutboxRow.state == "pending",
+        OutboxRow.next_at <= now,
+    )
+    order = (OutboxRow.next_at, OutboxRow.created_at, OutboxRow.delivery_id)
+    first, due_at = (
+        select(column).where(*waiting).order_by(*order).limit(1).scalar_subquery()
+        for column in (OutboxRow.delivery_id, OutboxRow.next_at)
+    )
+    firsts = select(WebhookRow.tenant_id, first, due_at)
     if mail is not None:
-        due = due.where((OutboxRow.webhook_id == MAIL) if mail else (OutboxRow.webhook_id != MAIL))
+        firsts = firsts.where((WebhookRow.webhook_id == MAIL) if mail else (WebhookRow.webhook_id != MAIL))
     if webhooks:
-        due = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.webhook_id).not_in(webhooks))
+        firsts = firsts.where(tuple_(WebhookRow.tenant_id, WebhookRow.webhook_id).not_in(webhooks))
     if tenants:
-        due = due.where(OutboxRow.tenant_id.not_in(tenants))
-    first = due.with_only_columns(
-        OutboxRow.tenant_id,
-        OutboxRow.delivery_id,
-        func.row_number()
-        .over(
-            partition_by=OutboxRow.tenant_id,
-            order_by=(OutboxRow.next_at, OutboxRow.created_at, OutboxRow.delivery_id),
-        )
-        .label("place"),
-    ).subquery()
-    firsts = select(first.c.tenant_id, first.c.delivery_id).where(first.c.place == 1)
-    chosen = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.delivery_id).in_(firsts)).order_by(OutboxRow.next_at)
-    with database.across_tenants(write=True) as session:
-        rows = session.scalars(chosen.limit(limit).with_for_update(skip_locked=True)).all()
-        for row in rows:
-            row.next_at = now + LEASE
-        return tuple(record_of(Delivery, row) for row in rows)
+        firsts = firsts.where(WebhookRow.tenant_id.not_in(tenants))
+    with database.across_tenants() as session:
+        found = sorted((due, tenant_id, name) for tenant_id, name, due in session.execute(firsts) if name)
+    of_tenants: dict[str, str] = {}
+    for _, tenant_id, name in found:
+        of_tenants.setdefault(tenant_id, name)
+    chosen = islice(of_tenants.items(), limit)
+    return tuple(filter(None, (_claim(tenant_id, name, now) for tenant_id, name in chosen)))
+
+
+def _claim(tenant_id: str, delivery_id: str, now: datetime) -> Delivery | None:
+    """Lease a delivery; None if another process has it."""
+    with acting_as(Tenant(tenant_id, "")), database.writing() as session:
+        due = (OutboxRow.delivery_id == delivery_id, OutboxRow.state == "pending", OutboxRow.next_at <= now)
+        row = session.scalar(select(OutboxRow).where(*due).with_for_update(skip_locked=True))
+        if row is None:
+            return None
+        row.next_at = now + LEASE
+        return record_of(Delivery, row)
 
 
 def settle(delivery: Delivery, *, fault: str = "", final: bool = False, now: datetime | None = None) -> DeliveryState:

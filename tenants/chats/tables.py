@@ -203,7 +203,7 @@ class OutboxRow(TenantOwned, Base):
     __tablename__ = "outbox"
     unknown = "delivery_unknown"
     __table_args__ = (
-        Index("ix_outbox_due", "state", "next_at"),
+        Index("ix_outbox_waiting", "state", "tenant_id", "webhook_id", "next_at"),
         Index("ix_outbox_created", "created_at"),
         Index("ix_outbox_tenant_created", "tenant_id", "created_at"),
         Index("ix_outbox_chat", "tenant_id", "chat_id"),

@@ -23,7 +23,7 @@ from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import STATES, Event, State, after
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, Forbidden, NotFound
+from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
 from tenants.privacy import chat_people, persons
 from tenants.privacy.persons import Person
 from tenants.storage import bus
@@ -441,6 +441,19 @@ def test_a_person_is_exported_and_erased_with_all_chats(chat: Chat) -> None:
     assert chat_people.of_person(VISITOR.subject, None) == ()
     assert store.messages(chat.chat_id) == ()
     assert outbox.of_chats([chat.chat_id]) == ()
+
+
+def test_a_webhook_has_so_many_deliveries_waiting(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "MOST_WAITING", 2)
+    webhook_id = webhook("chat.message")
+    for text in ("Привет", "Есть вопрос", "Вы тут?"):
+        store.post(chat.chat_id, text)
+    assert len(outbox.latest()) == 2
+    with pytest.raises(RateLimited):
+        outbox.enqueue_test(webhook_id)
+    (due,) = outbox.claim(10)
+    outbox.settle(due)
+    assert outbox.enqueue_test(webhook_id)
 
 
 def test_deliveries_are_leased_retried_and_given_up(chat: Chat) -> None:

@@ -19,7 +19,7 @@ from tenants.accounts import changes
 from tenants.accounts.registry import Registry
 from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, NotFound, TryAgain
+from tenants.core.errors import Conflict, Invalid, NotFound, TryAgain
 from tenants.storage import database
 from tests.tokens import refused
 
@@ -85,6 +85,20 @@ def test_what_revokes_many_tokens_shows_on_each(records: Settings) -> None:
         assert [one.subject for one in issued_tokens.all()] == ["site", "crm"]
         revocations.revoke("tenant")
         assert issued_tokens.get(site.token_id).state == "revoked"
+
+
+def test_revocations_have_an_end_but_not_that_of_all_tokens(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revocations, "MAX_REVOCATIONS", 2)
+    with acting_as(Tenant("acme", "admin")):
+        first = revocations.revoke("token", "leaked")
+        revocations.revoke("subject", "anna")
+        with pytest.raises(Invalid, match="revocations_too_many"):
+            revocations.revoke("token", "another")
+        revocations.revoke("tenant")
+        noted = len(changes.latest())
+        assert revocations.revoke("token", "leaked") == first
+        assert len(changes.latest()) == noted
+        assert {one.kind for one in revocations.all()} == {"token", "subject", "tenant"}
 
 
 @pytest.mark.parametrize("kind", ["subject", "tenant"])
