@@ -17,7 +17,7 @@ from threading import Event, Lock
 from typing import TypeVar
 
 from tenants.core import context
-from tenants.core.errors import Busy, NoTenant
+from tenants.core.errors import NoTenant
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -57,17 +57,15 @@ class Seats:
     :param seats: how many compute at once, plus one for a tenant without a seat.
     :param threads: how many are at work at once, including those that wait for other servers.
     :param each: how many one tenant has at work at once; None: as many as leave capacity for others.
-    :param line: how many wait to begin, with room for several tenants; None: no limit. For callers that hold a thread
-        of all requests while they wait.
+    :param name: prefix of the threads' names.
     """
 
-    def __init__(self, seats: int, threads: int, *, each: int | None = None, line: int | None = None) -> None:
+    def __init__(self, seats: int, threads: int, *, each: int | None = None, name: str = "seat") -> None:
         self._kept = 1 if each is None else 0
         self._free = seats + self._kept
         self._idle = max(seats, threads)
         self._each = each
-        self._most_waiting = line
-        self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix="seat")
+        self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix=name)
         self._lines: dict[str, _Line] = {}
         self._at_work: Counter[str] = Counter()
         self._seats_of: Counter[str] = Counter()
@@ -75,7 +73,7 @@ class Seats:
         self._lock = Lock()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Run `work` once it is the tenant's turn. A cancelled future is never begun. Raises `Busy`: too many wait."""
+        """Run `work` once it is the tenant's turn. A cancelled future is never begun."""
         try:
             tenant_id = context.current().tenant_id
         except NoTenant:
@@ -97,7 +95,6 @@ class Seats:
             if self._closed:
                 future.cancel()
                 return future
-            self._check_line(tenant_id)
             start = _Start(future.set_running_or_notify_cancel, run, future.cancel)
             self._lines.setdefault(tenant_id, _Line()).starting.append(start)
             self._fill()
@@ -132,12 +129,6 @@ class Seats:
             self._lines.setdefault(tenant_id, _Line()).returning.append(seated)
             self._fill()
         seated.wait()
-
-    def _check_line(self, tenant_id: str) -> None:
-        if self._most_waiting is not None:
-            waiting = {one: len(line.starting) for one, line in self._lines.items()}
-            if not may_take_more(waiting.get(tenant_id, 0), self._most_waiting - sum(waiting.values())):
-                raise Busy
 
     def _seated(self, tenant_id: str, work: Callable[[], T]) -> T:
         seat = _Seat(self, tenant_id)

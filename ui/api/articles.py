@@ -1,5 +1,6 @@
 """`/articles` over HTTP. The gate has checked the token and set the tenant."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Query
@@ -68,9 +69,9 @@ def router(service: Articles) -> OpenRouter:
 
     @endpoints.post(_PUBLISH)
     @opens(scope="ingest", limit=_SMALL)
-    def publish(article_id: str, body: Publication) -> ArticlePart:
+    async def publish(article_id: str, body: Publication) -> ArticlePart:
         """Publish the article to the knowledge base and close its gaps."""
-        return article_part(service.publish(article_id, body.version))
+        return article_part(await service.in_turn(partial(service.publish, article_id, body.version)))
 
     @endpoints.post(_WITHDRAW)
     @opens(scope="ingest", limit=_SMALL)

@@ -29,9 +29,9 @@ def router(evaluations: Evaluation) -> OpenRouter:
         return {"questions": [questions.as_json(one) for one in evaluation_questions.list_questions()]}
 
     @endpoints.post(_QUESTIONS)
-    def add_questions(body: QuestionSet) -> dict[str, object]:
+    async def add_questions(body: QuestionSet) -> dict[str, object]:
         """Add questions, all or none. An existing question gets the new expectation."""
-        return asdict(questions.add(body.questions))
+        return asdict(await questions.add_in_turn(body.questions))
 
     @endpoints.post(_FILE)
     @opens(limit=FILE_BYTES)

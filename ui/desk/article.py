@@ -1,9 +1,11 @@
 """Article editor: draft, preview of answers, publishing. The forms work without JavaScript."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from fastapi import Form, Query
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -119,9 +121,11 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
 
     @endpoints.post(f"{_ONE}/publish")
     @opens(scope="ingest")
-    @or_again(refused_change, Conflict, Invalid, Busy)
-    def publish(article_id: str, version: Annotated[_Version, Form()] = 0) -> Response:
-        service.publish(article_id, version)
+    async def publish(article_id: str, version: Annotated[_Version, Form()] = 0) -> Response:
+        try:
+            await service.in_turn(partial(service.publish, article_id, version))
+        except (Conflict, Invalid, Busy) as refused:
+            return await run_in_threadpool(refused_change, refused, article_id)
         return back_to(f"/desk/articles/{article_id}?done=published")
 
     @endpoints.post(f"{_ONE}/withdraw")

@@ -5,6 +5,7 @@ A gap can be closed only if its questions now have answers.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, TypeAlias
 from urllib.parse import urlencode
 
@@ -90,13 +91,13 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
         )
 
     @endpoints.post(_DECIDE)
-    def decide(gap: _Ids, status: Annotated[Status, Form()], back: _Back = "") -> Response:
+    async def decide(gap: _Ids, status: Annotated[Status, Form()], back: _Back = "") -> Response:
         chosen, there = _chosen(gap), pages.local(back, _ALL)
         if status == "closed":
-            closing = service.close_gaps(chosen)
+            closing = await service.in_turn(partial(service.close_gaps, chosen))
             counts = urlencode({"closed": len(closing.closed), "unanswered": len(closing.unanswered)})
             return back_to(f"{there}{'&' if '?' in there else '?'}{counts}")
-        gaps.decide(chosen, status)
+        await service.in_turn(partial(gaps.decide, chosen, status))
         return back_to(there)
 
     @endpoints.post(_ASSIGN)

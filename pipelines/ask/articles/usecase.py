@@ -2,13 +2,12 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
 from threading import Event, Lock
 from time import monotonic
+from typing import TypeVar
 
 from components.ingest.inspection import InspectedChunk
 from components.language.normalise import clean
@@ -19,6 +18,7 @@ from pipelines.ask.articles.preview import OnProgress, Preview, source_of
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest
+from pipelines.pools import Pool
 from settings import get_settings
 from tenants.audit import store as audit
 from tenants.core import context
@@ -26,16 +26,19 @@ from tenants.core.errors import Busy, Conflict, NotFound, trail
 from tenants.desk import articles
 from tenants.desk.articles import Article, Draft
 from tenants.knowledge import gaps
-from tenants.knowledge.gaps import Gap
-from tenants.work.seats import Seats
+from tenants.knowledge.gaps import Gap, Status
 
 log = logging.getLogger("opora.articles")
+T = TypeVar("T")
 
 _WAITING = 8
 """Number of previews that may wait in the queue."""
 
-_CLOSINGS, _CLOSINGS_WAITING = 2, 4
-"""Requests whose gaps are asked again at once, one of a tenant: each may ask hundreds of questions."""
+_AT_ONCE, _TURNS, _OF_TENANT = 32, 4, 32
+"""Requests that ask gaps again at once; those of one tenant; accepted requests of a tenant. Their threads only wait, as
+their questions take turns with all others. Requests wait, because a client that is refused asks again."""
+
+_PATIENCE_SECONDS = 30.0
 
 _SAVE_SECONDS = 0.5
 
@@ -53,7 +56,7 @@ class Articles:
         self._runner = runner
         self._ask = runner.ask if runner is not None else None
         self._worker = ThreadPoolExecutor(1, "previews")
-        self._closing = Seats(_CLOSINGS, _CLOSINGS, each=1, line=_CLOSINGS_WAITING)
+        self._asking = Pool("gaps", _AT_ONCE, turns=_TURNS, patience=_PATIENCE_SECONDS)
         self._stopping = Event()
         self._running: Counter[str] = Counter()
         self._lock = Lock()
@@ -65,7 +68,14 @@ class Articles:
         """Leave off after the question in work."""
         self._stopping.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
-        self._closing.close()
+        self._asking.close()
+
+    async def in_turn(self, work: Callable[[], T]) -> T:
+        """Run what publishes, or decides on gaps, in a thread that no other request needs.
+
+        :raises Busy: the tenant has too many of them at work, or other tenants have all threads. Nothing was changed.
+        """
+        return await self._asking.run({context.current().tenant_id: _OF_TENANT}, work)
 
     def chunks(self, article: Article) -> tuple[InspectedChunk, ...]:
         """Return the chunks that the article would have. Raises `CallerError` if it would be refused."""
@@ -111,21 +121,19 @@ class Articles:
         record = self._ingest.publish(source_of(article))
         published = articles.mark_published(article_id, version)
         audit.note_article(published.doc_id, "published", record.version, get_settings())
-        with suppress(Busy):  # The article is published; its gaps stay open, and may be closed later.
-            self.close_gaps([gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"])
+        self.close_gaps([gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"])
         return published
 
     def close_gaps(self, gap_ids: Sequence[str]) -> Closing:
         """Close those of the gaps whose questions are answered now.
 
         :raises NotFound: there is no such gap (`gap_unknown`).
-        :raises Busy: too many closings wait.
         """
         if not gap_ids:
             return Closing((), ())
         ask = self._ask or Ask()
         try:
-            return self._closing.submit(partial(closing.close, gap_ids, ask, self._runner)).result()
+            return closing.close(gap_ids, ask, self._runner)
         finally:
             if ask is not self._ask:
                 ask.engine.close()
@@ -141,6 +149,10 @@ class Articles:
         withdrawn = articles.mark_withdrawn(article_id)
         audit.note_article(article.doc_id, "withdrawn", article.published_version or 0, get_settings())
         return withdrawn
+
+    def decide_gap(self, gap_id: str, status: Status) -> Gap:
+        """Close, dismiss or reopen a gap. Raises as `close_gap`."""
+        return self.close_gap(gap_id) if status == "closed" else gaps.decide([gap_id], status)[0]
 
     def close_gap(self, gap_id: str) -> Gap:
         """Close a gap. Raises `NotFound`, or `Conflict` (`gap_unanswered`) while one of its questions is unanswered."""

@@ -21,7 +21,6 @@ from tenants.desk import evaluation_questions
 from tenants.desk.evaluation_questions import MOST, EvaluationQuestion, Expected, Stored, normalised
 from tenants.index import open_collection
 from tenants.knowledge import documents
-from tenants.work.seats import Seats
 
 FILE_BYTES = 5_000_000
 Column: TypeAlias = Literal["question", "answer", "article", "refuse"]
@@ -37,12 +36,16 @@ _NO = frozenset({"", "no", "n", "false", "0", "-", "нет", "ложь"})
 MOST_FAULTS = 200
 """Rows of a file that are reported as wrong; the others are left out."""
 _NAME_SHOWN = 100
-_FILES, _OF_TENANT = 2, 2
-"""Files that are read at once, one of each tenant; accepted files of a tenant."""
-_WORKERS = Sandbox(workers=_FILES)
-_READING = Pool("question-files", _FILES, turns=1)
-_SCANNING = Seats(_FILES, _FILES, each=1, line=4)
-"""Threads that look for articles in the whole index."""
+_AT_ONCE = 2
+"""Requests in work at once, one of each tenant."""
+
+_OF_TENANT, _FILES_OF_TENANT = 32, 2
+"""Accepted requests of a tenant. They wait, because a client that is refused asks again, but files fill the memory."""
+
+_PATIENCE_SECONDS = 30.0
+_WORKERS = Sandbox(workers=_AT_ONCE)
+_CHECKING = Pool("questions", _AT_ONCE, turns=1, patience=_PATIENCE_SECONDS)
+"""Threads that read files and look for articles in the whole index."""
 
 _Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
@@ -118,12 +121,18 @@ def add(forms: Iterable[QuestionForm]) -> Stored:
     return evaluation_questions.save(good)
 
 
-async def receive(name: str, data: bytes) -> Upload:
-    """Run `upload` in a thread that no other request needs.
+async def add_in_turn(forms: Iterable[QuestionForm]) -> Stored:
+    """Run `add` in a thread that no other request needs.
 
-    :raises Busy: files of the tenant are being read.
+    :raises Busy: the tenant has too many requests at work, or other tenants have all threads.
     """
-    return await _READING.run({context.current().tenant_id: _OF_TENANT}, partial(upload, name, data))
+    return await _CHECKING.run({context.current().tenant_id: _OF_TENANT}, partial(add, forms))
+
+
+async def receive(name: str, data: bytes) -> Upload:
+    """Run `upload` in a thread that no other request needs. Raises `Busy` as `add_in_turn`."""
+    bounds = {f"files of {context.current().tenant_id}": _FILES_OF_TENANT}
+    return await _CHECKING.run(bounds, partial(upload, name, data))
 
 
 def upload(name: str, data: bytes) -> Upload:
@@ -204,7 +213,7 @@ def _unknown_articles(names: Iterable[str]) -> set[str]:
     """Return those of the names that no article and no section of the knowledge base has."""
     unknown = {name for name in names if name}
     unknown -= documents.named(unknown)  # most are titles, and the index may hold a hundred thousand sections
-    return _SCANNING.submit(partial(_unknown_sections, unknown)).result() if unknown else unknown
+    return _unknown_sections(unknown) if unknown else unknown
 
 
 def _unknown_sections(names: set[str]) -> set[str]:

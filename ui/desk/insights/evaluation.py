@@ -21,7 +21,7 @@ from pipelines.ask.evaluation.usecase import Evaluation, last_due, zone_of
 from pipelines.bodies import form_with_file
 from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
-from tenants.core.errors import Invalid, OporaError
+from tenants.core.errors import Busy, Invalid, OporaError
 from tenants.desk import evaluation_questions, evaluation_results, evaluations
 from tenants.desk.evaluation_questions import MOST
 from tenants.desk.evaluation_results import EvaluationResult
@@ -82,9 +82,12 @@ def router(desk: Desk, evaluation: Evaluation) -> OpenRouter:
         return _questions(desk, QuestionForm(question=question))
 
     @endpoints.post(_QUESTIONS)
-    @or_again(lambda refused, form: _questions(desk, form, refused=refused), Invalid)
-    def add(form: Annotated[QuestionForm, Form()]) -> Response:
-        questions.add([questions.typed(form.question, form.facts, form.article, refused=form.refused)])
+    async def add(form: Annotated[QuestionForm, Form()]) -> Response:
+        try:
+            typed = questions.typed(form.question, form.facts, form.article, refused=form.refused)
+            await questions.add_in_turn([typed])
+        except (Invalid, Busy) as refused:
+            return await run_in_threadpool(_questions, desk, form, refused=refused)
         return back_to(f"{_QUESTIONS}#added")
 
     @endpoints.post(f"{_QUESTIONS}/file")

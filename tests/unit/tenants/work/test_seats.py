@@ -8,7 +8,6 @@ from threading import Event, Lock
 import pytest
 
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy
 from tenants.work.seats import Seats, may_take_more, waiting
 from tests.webhooks import wait_until
 
@@ -216,20 +215,6 @@ def test_closing_finishes_what_has_begun_and_drops_the_rest(go: Event) -> None:
         closing.result(PATIENCE_SECONDS)
     assert result(running) == b""
     assert submit(seats, "acme", lambda: b"never").cancelled()
-
-
-def test_a_line_has_room_for_several_tenants_and_an_end() -> None:
-    seats, go = Seats(1, 1, each=1, line=4), Event()
-    work, begun = blocking_turn(go)
-    running = submit(seats, "acme", work)
-    assert begun.wait(PATIENCE_SECONDS)
-    waiting = [submit(seats, tenant, lambda: b"") for tenant in ("acme", "acme", "acme", "globex")]
-    for tenant in ("acme", "initech"):
-        with pytest.raises(Busy):
-            submit(seats, tenant, lambda: b"never")
-    go.set()
-    assert [result(one) for one in (running, *waiting)] == [b""] * 5
-    seats.close()
 
 
 def test_nobody_gets_all_of_something_bounded() -> None:

@@ -1,9 +1,8 @@
 """Evaluation questions as rows of a spreadsheet: what is stored, and which rows are named as wrong."""
 
+import asyncio
 import io
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from secrets import token_hex
 from threading import Event
 
@@ -84,7 +83,7 @@ def test_the_title_of_a_document_is_found_without_the_index(tenant: Tenant, monk
     assert questions.add([QuestionForm(question=one, article=article) for one, article in asked]).added == 2
 
 
-def test_a_tenant_reads_its_index_once_at_a_time(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tenant_reads_its_index_once_at_a_time(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     reading: list[int] = []
 
     class Index:
@@ -97,11 +96,10 @@ def test_a_tenant_reads_its_index_once_at_a_time(tenant: Tenant, monkeypatch: py
 
     monkeypatch.setattr(questions, "open_collection", Index)
     form = QuestionForm(question="Как вернуть товар?", article="Обмен")
-    with ThreadPoolExecutor(4) as pool:
-        added = [pool.submit(copy_context().run, questions.add, [form]) for _ in range(4)]
-    for one in added:
-        with pytest.raises(Invalid, match="evaluation_article_unknown"):
-            one.result()
+    adding = (questions.add_in_turn([form]) for _ in range(4))
+    for refused in await asyncio.gather(*adding, return_exceptions=True):
+        assert isinstance(refused, Invalid)
+        assert refused.code == "evaluation_article_unknown"
     assert len(reading) == 8
 
 
