@@ -28,8 +28,8 @@ from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses
 from tenants.access.quotas import RateLimiter, RefusalLimiter
 from tenants.chats import sites
+from tenants.chats.visitors import IDENTIFIED, Visitors, check_origin, is_site_token
 from tenants.chats.visitors import SCOPE as VISIT
-from tenants.chats.visitors import Visitors, check_origin, is_site_token
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import (
     Forbidden,
@@ -158,7 +158,7 @@ class _GatedRequest:
         self.signed_in: SignedIn | None = None
         self.checked_at = monotonic()
         self.held = 0
-        self.large_of: Tenant | None = None
+        self.refused_for: list[Tenant] = []
 
     async def run(self) -> None:
         started = perf_counter()
@@ -171,7 +171,7 @@ class _GatedRequest:
         except OporaError as error:
             code = error.code
             if isinstance(error, Invalid | Malformed | TooLarge):
-                self._count_large()
+                self._count_refusal()
             await self._refuse(error)
         except _ClientDisconnected:
             code = "client_disconnected"
@@ -181,7 +181,7 @@ class _GatedRequest:
             await self._refuse(InternalFault())
         finally:
             if self.held:
-                self.gate.in_progress.let_go(self.caller, self._address(), self.held)
+                self.gate.in_progress.let_go(self.caller, self.held)
             spent = (perf_counter() - started) * 1_000
             # The path of an unknown route is caller input, so it is not logged.
             shown = f"{self.route.method} {self.route.path}" if self.route else "-"
@@ -256,6 +256,8 @@ class _GatedRequest:
         if not is_site_token(token):
             return self.gate.verify(token)
         visitor = await self.gate.visitors.verify(token)
+        signed_in = visitor.subject.startswith(IDENTIFIED)
+        visitor = replace(visitor, sender=visitor.key() if signed_in else self._address())
         if origin := self.headers.get("origin", ""):
             check_origin(await sites.load(visitor.site), origin, self.headers.get("host", ""))
         return visitor
@@ -336,24 +338,20 @@ class _GatedRequest:
         bodies.check_media(self.headers, "application/json")
         of_caller = self.caller if self.caller.subject else replace(self.caller, subject=self._address())
         self.gate.refusals.check(of_caller)
-        try:
-            body = await self._read_bounded(limit)
-            if self.held and self.caller is not _ANYBODY:
-                # An admin issues as many subjects as it likes.
-                self.large_of = Tenant(
-                    self.caller.tenant_id, f"large bodies {self.route.scope if self.route else None}"
-                )
-                self.gate.refusals.check(self.large_of)
-            self.scope[bodies.PARSED], body = await bodies.parsed(model, body)
-        except (Invalid, Malformed, TooLarge):
-            self.gate.refusals.count(of_caller)
-            raise
+        self.refused_for.append(of_caller)
+        body = await self._read_bounded(limit)
+        if self.held and self.caller is not _ANYBODY:
+            # An admin issues as many subjects as it likes.
+            large = Tenant(self.caller.tenant_id, f"large bodies {self.route.scope if self.route else None}")
+            self.gate.refusals.check(large)
+            self.refused_for.append(large)
+        self.scope[bodies.PARSED], body = await bodies.parsed(model, body)
         return bodies.replay(body, self.receive)
 
-    def _count_large(self) -> None:
-        """Count a large body that the gate or the endpoint refuses."""
-        if self.large_of is not None:
-            self.gate.refusals.count(self.large_of)
+    def _count_refusal(self) -> None:
+        """Count a body that the gate or the endpoint refuses."""
+        for caller in self.refused_for:
+            self.gate.refusals.count(caller)
 
     async def _read_form(self, limit: int) -> bytes:
         """Read the whole body of a form."""
@@ -423,7 +421,7 @@ class _GatedRequest:
             if size and held and received > FREE_BYTES:
                 if waited > GRACE_SECONDS + received / HELD_RATE:
                     raise Malformed("body_too_slow")
-                self.gate.in_progress.hold(self.caller, self._address(), size)
+                self.gate.in_progress.hold(self.caller, size)
                 self.held += size
             if message["type"] == "http.request" and complete:
                 await self._check_again()
@@ -436,7 +434,7 @@ class _GatedRequest:
         if message["type"] == "http.response.start":
             status = message["status"]
             if status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
-                self._count_large()
+                self._count_refusal()
             is_page = self.route is not None and self.route.page
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
             if status >= 400 and not kind.startswith(_PAGE if is_page else _PROBLEM):

@@ -18,16 +18,19 @@ MOST_OPEN = 10_000
 MOST_OPEN_OF_VISITOR = 25
 """Requests in progress of one visitor, including the streams of all their tabs."""
 
-MOST_HELD_BYTES = 200_000_000
-"""Bytes of bodies held at once, without the first `FREE_BYTES` of each: three fifths for staff and tokens, the rest for
-visitors. One tenant may have three quarters of either. Larger uploads are written to the store of files as they come.
+MOST_HELD_BYTES = 320_000_000
+"""Bytes of bodies held at once, without the first `FREE_BYTES` of each: 120 MB for staff and tokens, in memory, and
+200 MB for visitors, whose files are on disk while they arrive. One tenant may have three quarters of either. Larger
+uploads are written to the store of files as they come.
 """
 
-MOST_HELD_BYTES_OF_ADDRESS = 30_000_000
-"""Limit for the visitors at one address: anybody can be a visitor of many sites."""
+_VISITORS_SHARE = 0.625
+_SENDERS_SHARE = 1
+"""A visitor who has signed in, or an address, may have as much of the visitors' part as it leaves free: half if nobody
+else sends. Anybody can be a visitor of many sites. A tenant's own server, which speaks for many, has the tenant's part.
+"""
 
 FREE_BYTES = 64_000
-_VISITORS_SHARE = 0.4
 _SECONDS_UNTIL_LESS = 5
 
 
@@ -44,7 +47,7 @@ class InProgress:
         self._open: Counter[str] = Counter()
         self._open_of_visitors: Counter[Tenant] = Counter()
         self._held: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
-        self._held_of_addresses: Counter[str] = Counter()
+        self._held_of_senders: Counter[str] = Counter()
 
     @contextmanager
     def holding_open(self, tenant_id: str) -> Iterator[None]:
@@ -64,26 +67,28 @@ class InProgress:
         with _counted(self._open_of_visitors, visitor):
             yield
 
-    def hold(self, caller: Tenant, address: str, size: int) -> None:
+    def hold(self, caller: Tenant, size: int) -> None:
         """Count the next bytes of a large body. Raises `Busy` if too many are held.
 
         Threat: hundreds of bodies that never end fill the memory, or the disk with temporary files.
         """
         by_visitor = caller.scopes == {VISIT}
         held = self._held[by_visitor]
-        too_many = by_visitor and self._held_of_addresses[address] > MOST_HELD_BYTES_OF_ADDRESS
-        if too_many or not may_take_more(held[caller.tenant_id], self._most_held[by_visitor] - held.total()):
+        free = self._most_held[by_visitor] - held.total()
+        if not may_take_more(held[caller.tenant_id], free):
+            raise Busy
+        if caller.sender and not may_take_more(self._held_of_senders[caller.sender], free, _SENDERS_SHARE):
             raise Busy
         held[caller.tenant_id] += size
-        if by_visitor:
-            self._held_of_addresses[address] += size
+        if caller.sender:
+            self._held_of_senders[caller.sender] += size
 
-    def let_go(self, caller: Tenant, address: str, size: int) -> None:
+    def let_go(self, caller: Tenant, size: int) -> None:
         """Discount the bytes of a body."""
         by_visitor = caller.scopes == {VISIT}
         self._held[by_visitor] -= Counter({caller.tenant_id: size})
-        if by_visitor:
-            self._held_of_addresses -= Counter({address: size})
+        if caller.sender:
+            self._held_of_senders -= Counter({caller.sender: size})
 
 
 @contextmanager

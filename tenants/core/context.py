@@ -25,7 +25,9 @@ SCOPES: frozenset[str] = frozenset(get_args(Scope))
 class Tenant:
     """The tenant of this call, the person or system inside it (`subject`), and its scopes.
 
-    `site` is the key of a visitor's website; empty for all other callers. `token_id` and `issued_at` (epoch seconds,
+    `site` is the key of a visitor's website, and `sender` the name under which a visitor takes turns with others of the
+    tenant; both are empty for all other callers. A new visitor costs nothing, so the sender of those who have not
+    signed in is their address. `token_id` and `issued_at` (epoch seconds,
     0 if unknown) identify the caller's token for `tenants.access.revocations`.
     """
 
@@ -33,6 +35,7 @@ class Tenant:
     subject: str
     scopes: frozenset[str] = frozenset()
     site: str = ""
+    sender: str = field(default="", compare=False)
     token_id: str = field(default="", compare=False)
     issued_at: float = field(default=0.0, compare=False)
 

@@ -3,7 +3,9 @@
 Threat: a tenant with slow tools or models, or with a thousand questions at once, delays the questions of all others. A
 turn that waits for another server gives its seat at the processor to another turn. A free seat goes to the tenant with
 the fewest seats, and one extra seat is reserved for tenants without any. The more turns a tenant has at work, the more
-capacity must be free before it gets another.
+capacity must be free before it gets another. Its next turn is that of the visitor, or address, with the fewest at work:
+an address with many visitors does not delay the other customers of a tenant. Other callers, such as a tenant's own
+server, ask for many people, and count as if they had none at work.
 """
 
 from collections import Counter, deque
@@ -26,12 +28,14 @@ _SHARE = 3
 """A tenant has at most this many times the free capacity: alone, three quarters of the total."""
 
 
-def may_take_more(own: int, free: int) -> bool:
+def may_take_more(own: int, free: int, share: int = _SHARE) -> bool:
     """Whether a tenant with `own` units of a bounded resource may take another while `free` are left.
+
+    :param share: the most times the free capacity that it may have.
 
     The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
     """
-    return own < _SHARE * free
+    return own < share * free
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +49,10 @@ class _Start:
 
 @dataclass(slots=True)
 class _Line:
-    """A tenant's waiting turns: those that come back from a wait, and those that have not begun."""
+    """A tenant's waiting turns: those that come back from a wait, and, by sender, those that have not begun."""
 
     returning: deque[Event] = field(default_factory=deque)
-    starting: deque[_Start] = field(default_factory=deque)
+    starting: dict[str, deque[_Start]] = field(default_factory=dict)
 
 
 class Seats:
@@ -68,6 +72,7 @@ class Seats:
         self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix=name)
         self._lines: dict[str, _Line] = {}
         self._at_work: Counter[str] = Counter()
+        self._at_work_of: Counter[tuple[str, str]] = Counter()
         self._seats_of: Counter[str] = Counter()
         self._closed = False
         self._lock = Lock()
@@ -75,9 +80,10 @@ class Seats:
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Run `work` once it is the tenant's turn. A cancelled future is never begun."""
         try:
-            tenant_id = context.current().tenant_id
+            caller = context.current()
+            tenant_id, sender = caller.tenant_id, caller.sender
         except NoTenant:
-            tenant_id = ""
+            tenant_id, sender = "", ""
         future: Future[T] = Future()
         seated = partial(copy_context().run, self._seated, tenant_id, work)
 
@@ -85,10 +91,10 @@ class Seats:
             try:
                 result = seated()
             except BaseException as error:
-                self._leave(tenant_id)
+                self._leave(tenant_id, sender)
                 future.set_exception(error)
             else:
-                self._leave(tenant_id)
+                self._leave(tenant_id, sender)
                 future.set_result(result)
 
         with self._lock:
@@ -96,7 +102,7 @@ class Seats:
                 future.cancel()
                 return future
             start = _Start(future.set_running_or_notify_cancel, run, future.cancel)
-            self._lines.setdefault(tenant_id, _Line()).starting.append(start)
+            self._lines.setdefault(tenant_id, _Line()).starting.setdefault(sender, deque()).append(start)
             self._fill()
         return future
 
@@ -109,7 +115,7 @@ class Seats:
         """Finish running work and cancel the rest."""
         with self._lock:
             self._closed = True
-            waiting = [start for line in self._lines.values() for start in line.starting]
+            waiting = [start for line in self._lines.values() for starts in line.starting.values() for start in starts]
             for line in self._lines.values():
                 line.starting.clear()
         for start in waiting:
@@ -147,7 +153,7 @@ class Seats:
             if line.returning:
                 line.returning.popleft().set()
             else:
-                self._begin(tenant_id, line.starting.popleft())
+                self._begin_next(tenant_id, line)
             if line.returning or line.starting:
                 self._lines[tenant_id] = line
 
@@ -165,12 +171,20 @@ class Seats:
     def _may_begin(self, own: int) -> bool:
         return may_take_more(own, self._idle) if self._each is None else own < self._each and self._idle > 0
 
-    def _begin(self, tenant_id: str, start: _Start) -> None:
+    def _begin_next(self, tenant_id: str, line: _Line) -> None:
+        """Begin a turn of the sender with the fewest at work, of several with equally few the longest waiting one."""
+        sender = min(line.starting, key=lambda one: self._at_work_of[tenant_id, one])
+        starts = line.starting.pop(sender)
+        start = starts.popleft()
+        if starts:
+            line.starting[sender] = starts
         if not start.begin():
             self._vacate(tenant_id)
             return
         self._idle -= 1
         self._at_work[tenant_id] += 1
+        if sender:
+            self._at_work_of[tenant_id, sender] += 1
         self._pool.submit(start.run)
 
     def _vacate(self, tenant_id: str) -> None:
@@ -179,12 +193,14 @@ class Seats:
         if not self._seats_of[tenant_id]:
             del self._seats_of[tenant_id]
 
-    def _leave(self, tenant_id: str) -> None:
+    def _leave(self, tenant_id: str, sender: str) -> None:
         with self._lock:
             self._idle += 1
             self._at_work[tenant_id] -= 1
-            if not self._at_work[tenant_id]:
-                del self._at_work[tenant_id]
+            self._at_work += Counter()  # drops those that have none
+            if sender:
+                self._at_work_of[tenant_id, sender] -= 1
+                self._at_work_of += Counter()
             self._fill()
 
 

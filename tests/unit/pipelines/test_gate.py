@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from urllib.parse import unquote
 
 import httpx
@@ -159,7 +160,7 @@ async def test_bodies_without_end_are_bounded() -> None:
         held.release()
         await go.wait()
 
-    transport = httpx.ASGITransport(gate_of(drain, most_held=666_000))
+    transport = httpx.ASGITransport(gate_of(drain, most_held=1_065_600))
     async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
 
         def sent(tenant_id: str) -> asyncio.Task[httpx.Response]:
@@ -193,29 +194,33 @@ async def test_a_body_that_ends_after_its_token_is_refused(monkeypatch: pytest.M
 async def test_a_large_body_that_is_kept_in_memory_counts_whatever_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "MOST_HELD_BYTES", 1_000)
     held: list[int] = []
-    monkeypatch.setattr(InProgress, "hold", lambda _self, _caller, _address, size: held.append(size))
+    monkeypatch.setattr(InProgress, "hold", lambda _self, _caller, size: held.append(size))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(gate_of(inner)), base_url="http://opora") as client:
         await client.post("/vast", json={"question": "q" * 90_000}, headers=bearer())
     assert sum(held) > 90_000
 
 
 @pytest.mark.parametrize("raises", [True, False])
-async def test_large_bodies_that_the_endpoint_refuses_count_for_the_tenant(raises: bool) -> None:
+async def test_bodies_that_the_endpoint_refuses_count(raises: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
         refused = Invalid("policy_invalid")
         if raises:
             raise refused
         await problems.response(refused)(scope, receive, send)
 
-    transport = httpx.ASGITransport(gate_of(refuse, refusals_per_minute=2))
+    own = gate_of(refuse, refusals_per_minute=2)
+    transport = httpx.ASGITransport(own)
     async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
 
-        async def sent(tenant_id: str, size: int) -> int:
+        async def sent(tenant_id: str, size: int, subject: str = "anna") -> int:
+            monkeypatch.setattr(own, "verify", lambda raw: replace(verify(raw), subject=subject))
             body = {"question": "q" * size}
             return (await client.post("/vast", json=body, headers=bearer(f"{tenant_id}:ask"))).status_code
 
         assert [await sent("acme", 90_000) for _ in range(3)] == [422, 422, 429]
-        assert [await sent("acme", 10), await sent("beta", 90_000)] == [422, 422]
+        assert [await sent("acme", 90_000, "boris"), await sent("beta", 90_000)] == [429, 422]
+        assert [await sent("acme", 10, "vera") for _ in range(3)] == [422, 422, 429]
+        assert await sent("acme", 10, "galina") == 422
 
 
 async def test_a_large_body_has_to_arrive_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +236,31 @@ async def test_a_large_body_has_to_arrive_at_a_rate(monkeypatch: pytest.MonkeyPa
 async def test_the_tenant_of_the_token_is_in_force_inside(client: httpx.AsyncClient) -> None:
     response = await client.post("/ask/run", json={"question": "q"}, headers=bearer("beta:ask"))
     assert response.json() == {"tenant": "beta", "got": {"question": "q"}}
+
+
+@pytest.mark.parametrize(
+    ("subject", "sender"),
+    [("v:anonymous", "192.0.2.7"), ("u:anna", Tenant("acme", "u:anna").key())],
+    ids=["anonymous", "identified"],
+)
+async def test_visitors_take_turns_by_what_identifies_them(
+    monkeypatch: pytest.MonkeyPatch, subject: str, sender: str
+) -> None:
+    class Site:
+        async def verify(self, _: str) -> Tenant:
+            return Tenant("acme", subject, frozenset({"visit", "ask"}), site="shop")
+
+    async def sent_by(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse(current().sender)(scope, receive, send)
+
+    monkeypatch.setattr(gate, "is_site_token", lambda token: token == "visitor")
+    guarded = gate_of(sent_by)
+    monkeypatch.setattr(guarded, "visitors", Site())
+    transport = httpx.ASGITransport(guarded, client=("192.0.2.7", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
+        for token, expected in (("visitor", sender), ("acme:ask", "")):
+            response = await client.get("/things/exact", headers=bearer(token))
+            assert response.text == expected
 
 
 async def test_an_open_route_needs_no_token(client: httpx.AsyncClient) -> None:

@@ -126,6 +126,48 @@ def test_a_free_seat_goes_to_the_tenant_with_the_fewest(go: Event) -> None:
     seats.close()
 
 
+def test_an_address_with_many_visitors_delays_no_other_customer(go: Event) -> None:
+    seats, order = Seats(1, 1, each=1), list[str]()
+
+    def submit_for(sender: str, name: str) -> Future[bytes]:
+        with acting_as(Tenant("acme", name, site="shop", sender=sender)):
+            return seats.submit(lambda: order.append(name) or b"")  # type: ignore[func-returns-value]
+
+    work, begun = blocking_turn(go)
+    with acting_as(Tenant("acme", "first", site="shop", sender="192.0.2.1")):
+        turns = [seats.submit(work)]
+    assert begun.wait(PATIENCE_SECONDS)
+    turns += [submit_for("192.0.2.1", f"crowd-{number}") for number in range(5)]
+    turns += [submit_for("192.0.2.2", "customer"), submit_for("", "server"), submit_for("", "server")]
+    go.set()
+    assert [result(turn) for turn in turns] == [b""] * 9
+    assert order == ["crowd-0", "customer", "server", "crowd-1", "server", "crowd-2", "crowd-3", "crowd-4"]
+    seats.close()
+
+
+def test_a_sender_with_turns_at_work_is_passed(go: Event) -> None:
+    seats, order = Seats(2, 2, each=2), list[str]()
+
+    def submit_for(sender: str, work: Callable[[], bytes]) -> Future[bytes]:
+        with acting_as(Tenant("acme", "v", site="shop", sender=sender)):
+            return seats.submit(work)
+
+    def noted(name: str) -> Callable[[], bytes]:
+        return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
+
+    (first, begun), (second, begun_too) = blocking_turn(go), blocking_turn(once := Event())
+    turns = [submit_for("crowd", first), submit_for("crowd", second)]
+    assert begun.wait(PATIENCE_SECONDS)
+    assert begun_too.wait(PATIENCE_SECONDS)
+    turns += [submit_for("crowd", noted("crowd")), submit_for("other", noted("other"))]
+    once.set()
+    wait(turns[1:], PATIENCE_SECONDS)
+    assert order == ["other", "crowd"]
+    go.set()
+    assert [result(turn) for turn in turns] == [b""] * 4
+    seats.close()
+
+
 def test_new_tenants_do_not_pass_a_turn_that_comes_back(go: Event) -> None:
     """As with a thousand tenants, where nearly every question comes from one without a turn at work."""
     seats, back, has_left, finished = Seats(1, 8), Event(), Event(), Event()
