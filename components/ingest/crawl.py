@@ -49,6 +49,7 @@ agents and 2,000 rules took it 43 s. One million take one."""
 _MAX_OWN_RULES = 5_000
 """Rules of `robots.txt`, with each of which an address is compared: 30 ms for the slowest patterns."""
 
+_AGENT = re.compile(r"\s*user[- ]?agent")
 _MAX_DELAY = 10.0
 
 _MAX_MAPPED = 50_000
@@ -68,10 +69,11 @@ class Robots:
 
     def __init__(self, text: str) -> None:
         text = text[:_MAX_ROBOTS_LENGTH]
-        lines = text.lower().splitlines()
-        agents = sum("agent" in line for line in lines)
-        rules = sum("allow" in line for line in lines)
-        is_long = rules > _MAX_OWN_RULES or agents * (len(lines) - agents) > _MAX_RULES
+        # By what is not a comment: Protego takes many a misspelling, such as `disalow`, and blanks for a colon.
+        lines = [line for line in text.lower().splitlines() if line.partition("#")[0].strip()]
+        agents = sum(bool(_AGENT.match(line)) for line in lines)
+        rules = len(lines) - agents
+        is_long = rules > _MAX_OWN_RULES or agents * rules > _MAX_RULES
         self._rules = Protego.parse(_CLOSED if is_long else text)
         self.delay = min(self._rules.crawl_delay(AGENT) or 0.0, _MAX_DELAY)
         """Seconds to wait between two pages."""

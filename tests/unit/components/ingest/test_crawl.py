@@ -130,5 +130,8 @@ def test_a_rule_of_many_wildcards_is_matched_quickly() -> None:
 
 def test_too_many_robots_rules_close_the_site() -> None:
     agents = "".join(f"user agent: a{number}\n" for number in range(15_000))
-    for text in (agents + "disallow: /a\n" * 15_000, "user-agent: *\n" + "allow: /*123z\n" * 5_001):
+    rules = ("allow: /*123z", "disalow: /*123z", "disallow /agent*123z", "dissalow: /*user-agent")
+    for text in (agents + "disallow: /a\n" * 15_000, *(f"user-agent: *\n{(rule + chr(10)) * 5_001}" for rule in rules)):
         assert not Robots(text).allows("https://shop.example/b")
+    commented = "user-agent: *\n" + "# disallow: /\n\n" * 5_001
+    assert Robots(commented).allows("https://shop.example/b")
