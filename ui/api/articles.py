@@ -1,6 +1,5 @@
 """`/articles` over HTTP. The gate has checked the token and set the tenant."""
 
-from functools import partial
 from typing import Annotated
 
 from fastapi import Query
@@ -71,7 +70,7 @@ def router(service: Articles) -> OpenRouter:
     @opens(scope="ingest", limit=_SMALL)
     async def publish(article_id: str, body: Publication) -> ArticlePart:
         """Publish the article to the knowledge base and close its gaps."""
-        return article_part(await service.in_turn(partial(service.publish, article_id, body.version)))
+        return article_part(await service.publish_in_turn(article_id, body.version))
 
     @endpoints.post(_WITHDRAW)
     @opens(scope="ingest", limit=_SMALL)

@@ -1,7 +1,6 @@
 """Article editor: draft, preview of answers, publishing. The forms work without JavaScript."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from fastapi import Form, Query
@@ -123,7 +122,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
     @opens(scope="ingest")
     async def publish(article_id: str, version: Annotated[_Version, Form()] = 0) -> Response:
         try:
-            await service.in_turn(partial(service.publish, article_id, version))
+            await service.publish_in_turn(article_id, version)
         except (Conflict, Invalid, Busy) as refused:
             return await run_in_threadpool(refused_change, refused, article_id)
         return back_to(f"/desk/articles/{article_id}?done=published")

@@ -29,7 +29,7 @@ from tenants.knowledge.gaps import Gap
 log = logging.getLogger("opora.articles")
 
 SECONDS = 30.0
-"""Time limit of the questions of a request; gaps that were not reached stay open."""
+"""Time limit of the questions of a request. Gaps that were not reached stay open; a publication asks them later."""
 
 _WORDINGS = 10
 """Number of a gap's wordings to ask, newest first."""
@@ -37,10 +37,14 @@ _WORDINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Gaps that were closed, and gaps that stay open because a question has no answer yet."""
+    """Gaps that were closed, and gaps that stay open because a question has no answer yet.
+
+    :param left: those of the open ones that were not asked, for lack of time.
+    """
 
     closed: tuple[Gap, ...]
     unanswered: tuple[Gap, ...]
+    left: tuple[Gap, ...] = ()
 
 
 def close(gap_ids: Sequence[str], ask: Ask, runner: Runner | None = None) -> Closing:
@@ -51,9 +55,14 @@ def close(gap_ids: Sequence[str], ask: Ask, runner: Runner | None = None) -> Clo
     """
     until = monotonic() + SECONDS
     listed = [gaps.get(gap_id) for gap_id in dict.fromkeys(gap_ids)]
-    answered = [gap.gap_id for gap in listed if monotonic() < until and _is_answered(gap, ask, runner, until)]
+    answered, left = list[str](), tuple(listed)
+    while left and (len(left) == len(listed) or monotonic() < until):
+        gap, *others = left
+        left = tuple(others)
+        if _is_answered(gap, ask, runner, until):
+            answered.append(gap.gap_id)
     closed = gaps.decide(answered, "closed") if answered else ()
-    return Closing(closed, tuple(gap for gap in listed if gap.gap_id not in answered))
+    return Closing(closed, tuple(gap for gap in listed if gap.gap_id not in answered), left)
 
 
 def _is_answered(gap: Gap, ask: Ask, runner: Runner | None, until: float) -> bool:

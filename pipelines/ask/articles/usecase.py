@@ -1,10 +1,12 @@
 """Use cases of articles: inspect, preview, publish, withdraw."""
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from threading import Event, Lock
 from time import monotonic
 from typing import TypeVar
@@ -39,6 +41,7 @@ _AT_ONCE, _TURNS, _OF_TENANT = 32, 4, 32
 their questions take turns with all others. Requests wait, because a client that is refused asks again."""
 
 _PATIENCE_SECONDS = 30.0
+_RETRY_SECONDS = 10.0
 
 _SAVE_SECONDS = 0.5
 
@@ -57,6 +60,7 @@ class Articles:
         self._ask = runner.ask if runner is not None else None
         self._worker = ThreadPoolExecutor(1, "previews")
         self._asking = Pool("gaps", _AT_ONCE, turns=_TURNS, patience=_PATIENCE_SECONDS)
+        self._later: set[asyncio.Task[None]] = set()
         self._stopping = Event()
         self._running: Counter[str] = Counter()
         self._lock = Lock()
@@ -71,7 +75,7 @@ class Articles:
         self._asking.close()
 
     async def in_turn(self, work: Callable[[], T]) -> T:
-        """Run what publishes, or decides on gaps, in a thread that no other request needs.
+        """Run what decides on gaps in a thread that no other request needs.
 
         :raises Busy: the tenant has too many of them at work, or other tenants have all threads. Nothing was changed.
         """
@@ -115,14 +119,43 @@ class Articles:
 
         :raises OporaError: `article_unknown`, `article_changed`, `documents_busy`, or why it is refused.
         """
+        return self._publish(article_id, version)[0]
+
+    async def publish_in_turn(self, article_id: str, version: int) -> Article:
+        """Publish in a thread that no other request needs, and ask the gaps that there was no time for later.
+
+        :raises OporaError: as `publish` and `in_turn`.
+        """
+        published, left = await self.in_turn(partial(self._publish, article_id, version))
+        if left:
+            task = asyncio.get_running_loop().create_task(self._close_later(article_id, left))
+            self._later.add(task)
+            task.add_done_callback(self._later.discard)
+        return published
+
+    async def _close_later(self, article_id: str, left: Sequence[Gap]) -> None:
+        """Ask the gaps of a published article, a turn at a time, until each was asked."""
+        try:
+            while left:
+                try:
+                    left = (await self.in_turn(partial(self.close_gaps, [gap.gap_id for gap in left]))).left
+                except Busy:
+                    await asyncio.sleep(_RETRY_SECONDS)
+        except BaseException as error:
+            log.warning("%d gaps of article %s were not asked: %s", len(left), article_id, trail(error))
+            if not isinstance(error, Exception):
+                raise
+
+    def _publish(self, article_id: str, version: int) -> tuple[Article, Sequence[Gap]]:
+        """Publish and close gaps. Return those that there was no time for, too."""
         article = articles.get(article_id)
         if article.version != version:
             raise Conflict("article_changed", version=article.version, by=article.updated_by)
         record = self._ingest.publish(source_of(article))
         published = articles.mark_published(article_id, version)
         audit.note_article(published.doc_id, "published", record.version, get_settings())
-        self.close_gaps([gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"])
-        return published
+        opened = [gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"]
+        return published, self.close_gaps(opened).left
 
     def close_gaps(self, gap_ids: Sequence[str]) -> Closing:
         """Close those of the gaps whose questions are answered now.
