@@ -115,6 +115,17 @@ def test_parts_of_an_email_take_no_time(reference: str, depth: int, line: str) -
     assert process_time() - started_at < MOST_SECONDS
 
 
+@pytest.mark.parametrize("unit", [" a*0=1;", "(", ";"])
+@pytest.mark.parametrize("parts", [90, 990])
+def test_the_headers_of_an_email_s_parts_take_no_time(unit: str, parts: int) -> None:
+    reference = mail.message_id(Reference("acme", "a" * 24, "b" * 32), "msg_1", "shop.example")
+    head = f"From: anna@example.com\r\nReferences: {reference}\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n"
+    part = f"--x\r\nContent-Type: text/plain;{unit * (420 // len(unit))}\r\n\r\na\r\n"
+    started_at = process_time()
+    read((head + part * parts).encode(), "help@shop.example")
+    assert process_time() - started_at < MOST_SECONDS
+
+
 @pytest.mark.parametrize(("charset", "unit"), [("punycode", "a"), ("utf-8", "\n"), ("utf-8", " \n")])
 def test_the_text_of_an_email_takes_no_time(charset: str, unit: str) -> None:
     reference = mail.message_id(Reference("acme", "a" * 24, "b" * 32), "msg_1", "shop.example")

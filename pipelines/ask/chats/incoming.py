@@ -38,7 +38,9 @@ _LONGEST_MARKUP = 100_000
 """Characters of HTML that are parsed. libxml2 compares the attributes of an element in quadratic time."""
 _LONGEST_HEADER, _LONGEST_THREAD = 500, 20_000
 """Characters of a header that are read. The standard library parses addresses and parameters in quadratic time."""
-_MOST_BORDERS, _MOST_PARTS = 20, 1_000
+_MOST_PARAMETERS, _MOST_COMMENTS = 8, 4
+"""Parameters and brackets of a header that are read. The standard library parses those of a part at each look at it."""
+_MOST_BORDERS, _MOST_PARTS = 20, 100
 """Nested multiparts, and lines that may begin a part. The standard library compares each line to all borders."""
 _BORDER = re.compile(rb"boundary\s*=", re.IGNORECASE)
 _THREAD = frozenset({"references", "in-reply-to"})
@@ -83,6 +85,9 @@ class _Policy(EmailPolicy):
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """Return the name and the value of a header."""
         name, value = super().header_source_parse(sourcelines)
+        if name.lower().startswith("content-"):
+            for mark, most in ((";", _MOST_PARAMETERS), ("(", _MOST_COMMENTS)):
+                value = mark.join(value.split(mark, most + 1)[: most + 1])
         return name, value[: _LONGEST_THREAD if name.lower() in _THREAD else _LONGEST_HEADER]
 
 
