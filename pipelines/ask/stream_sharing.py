@@ -16,8 +16,8 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.events import LAST, NAMES, Event
 from pipelines.ask.streams import Stream
 from settings import Settings
+from tenants.core.background import Repeating
 from tenants.core.errors import TryAgain, trail
-from tenants.core.repeating import Repeating
 from tenants.work import stream_log
 from tenants.work.stream_log import LoggedEvent, LoggedStream
 
@@ -38,7 +38,7 @@ def request_hash(request: AskRequest) -> str:
 
 
 class StreamLog:
-    """Writes the events of this process's streams in a background thread.
+    """Writes the events of this process's streams in the background.
 
     After a failed write a stream is no longer shared, so that shared streams have no gaps.
     """
@@ -48,7 +48,7 @@ class StreamLog:
         self._settings = settings
         self._queue: SimpleQueue[tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
         self._lost: set[str] = set()
-        self._writing = Repeating("streams", self._write, _PACE_SECONDS)
+        self._writing = Repeating(self._write, _PACE_SECONDS)
         self._writing.start()
 
     def begin(self, turn_id: str, request: AskRequest) -> LoggedStream | None:

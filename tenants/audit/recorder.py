@@ -1,4 +1,4 @@
-"""Background thread that moves records from the spool to the database."""
+"""Moves records from the spool to the database in the background."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
+from tenants.core.background import Repeating, Rest
 from tenants.core.batches import batches
 from tenants.core.errors import Busy, Clash, Locked, TryAgain
-from tenants.core.repeating import Repeating, Rest
 from tenants.storage import database
 from tenants.work import claims
 
@@ -40,7 +40,7 @@ _CARRYING = "~audit"
 
 
 class Recorder:
-    """Records turns. `record` costs one write to a file and waits for no lock; the thread does the rest.
+    """Records turns. `record` costs one write to a file and waits for no lock; the rest is done in the background.
 
     :param settings: the installation; that of the process by default.
     """
@@ -50,13 +50,13 @@ class Recorder:
         self.spool = Spool(self._settings.data_dir / "spool")
         self._shared = SharedSpool(self._settings)
         self._pending: list[Path] = []
-        self._carrying = Repeating("audit", self._carry, PACE)
+        self._carrying = Repeating(self._carry, PACE)
         self._failures = 0
         self._locked_until: dict[str, float] = {}
         self._swept_at = float("-inf")
 
     def start(self) -> None:
-        """Start the thread, which also stores the records left by earlier processes."""
+        """Begin to store records, also those left by earlier processes."""
         self._carrying.start()
 
     def record(self, entry: Entry) -> None:
@@ -78,7 +78,7 @@ class Recorder:
         self._carrying.wake()
 
     def collect(self) -> None:
-        """Store the records left by earlier processes now. Only call it without a running thread.
+        """Store the records left by earlier processes now. Only call it before `start`.
 
         Raises `TryAgain` if the database does not accept them.
         """
@@ -115,7 +115,7 @@ class Recorder:
                 self._pending.pop(0).unlink(missing_ok=True)
             self._store_shared()
         except Exception as error:
-            # The records are safe in the spool after any error, and the thread must survive.
+            # The records are safe in the spool after any error, and the step must not raise.
             if not self._failures:
                 log.error("the audit is not written, records wait in the spool: %s", type(error).__name__)
             self._failures += 1

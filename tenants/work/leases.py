@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Double, cast, delete, extract, func, selec
 from sqlalchemy.dialects.postgresql import insert
 
 from settings import Settings
+from tenants.core.background import Repeating
 from tenants.core.errors import OporaError, TryAgain
-from tenants.core.repeating import Repeating
 from tenants.storage import database
 from tenants.storage.shared_tables import LeaseRow
 
@@ -41,7 +41,7 @@ class LeaseClaims:
         self._held: set[str] = set()
         self._lock = RLock()
         self.take(lasting)
-        self._renewing = Repeating("leases", self._renew)
+        self._renewing = Repeating(self._renew)
         self._renewing.start()
 
     def take(self, name: str) -> bool:

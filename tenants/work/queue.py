@@ -9,16 +9,17 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from threading import Event, Thread
+from threading import Event
 from time import monotonic
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import event, text
 
 from settings import Settings
+from tenants.core import background
 from tenants.core.errors import CallerError, trail
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
@@ -122,7 +123,7 @@ class Turns:
 
 
 class Queue(ABC):
-    """An engine and its thread, with an event loop apart from that of requests. It runs between `warm_up` and `close`.
+    """An engine that runs between `warm_up` and `close`.
 
     :param threads: most periodic tasks at a time.
     """
@@ -133,18 +134,18 @@ class Queue(ABC):
         self._periodic = periodic
         self._turns = Turns()
         self._runs = ThreadPoolExecutor(threads, thread_name_prefix="periodic")
-        self._thread = Thread(target=lambda: asyncio.run(self._work_until_closed()), name="queue", daemon=True)
+        self._working: Future[None] | None = None
 
     def warm_up(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._working = background.start(self._work_until_closed())
 
     def close(self) -> None:
         """Begin nothing new, and wait for the steps in work. What is left is done after the next start."""
         self.closing.set()
-        if self._thread.is_alive():
+        if self._working is not None:
             self._interrupt()
-            self._thread.join()
+            self._working.result()
         self._turns.close()
         self._runs.shutdown()
 

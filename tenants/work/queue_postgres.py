@@ -19,6 +19,7 @@ from procrastinate.manager import JobManager
 from psycopg.errors import RaiseException
 
 from settings import Settings
+from tenants.core import background
 from tenants.core.errors import trail
 from tenants.storage import database
 from tenants.work.queue import Periodic, Queue, TenantTask, lock_of
@@ -48,8 +49,8 @@ _LIVE = "SELECT EXISTS (SELECT FROM procrastinate_workers WHERE last_heartbeat >
 
 
 class PostgresQueue(Queue):
-    """Two of procrastinate's workers in one thread. Tasks of tenants and periodic tasks have one each, so that long
-    tasks never delay periodic ones.
+    """Two of procrastinate's workers. Tasks of tenants and periodic tasks have one each, so that long tasks never delay
+    periodic ones.
     """
 
     def __init__(self, settings: Settings, tasks: Sequence[TenantTask], periodic: Sequence[Periodic]) -> None:
@@ -65,12 +66,10 @@ class PostgresQueue(Queue):
         )
         self._tenants, self._installation = _app(self._connector), _app(self._connector)
         self._stop = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._register()
 
     def _interrupt(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
+        background.loop().call_soon_threadsafe(self._stop.set)
 
     def _register(self) -> None:
         for task in self._tasks:
@@ -82,7 +81,6 @@ class PostgresQueue(Queue):
             self._installation.periodic(cron=cron(one))(registered)
 
     async def _work_until_closed(self) -> None:
-        self._loop = asyncio.get_running_loop()
         while not self.closing.is_set():
             try:
                 async with self._tenants.open_async():

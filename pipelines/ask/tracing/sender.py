@@ -1,4 +1,4 @@
-"""Sends traces and verdicts from its own thread, without delaying any turn.
+"""Sends traces and verdicts in the background, without delaying any turn.
 
 A turn hands over its trace and continues. No turn waits for the collector:
 traces go to a bounded queue that drops the oldest, and sending pauses while the collector fails. Building
@@ -25,9 +25,9 @@ from settings import Settings
 from tenants.audit import store
 from tenants.audit.store import TurnOwner
 from tenants.core import fairness
+from tenants.core.background import Repeating, Rest
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import TryAgain, trail
-from tenants.core.repeating import Repeating, Rest
 from tenants.desk.feedback import Feedback
 from tenants.insight import traces
 
@@ -66,7 +66,7 @@ class Sender:
         self._attempts = 0
         self._dropped = 0
         self._in_trouble = False
-        self._sending = Repeating("traces", self._send_waiting, PACE)
+        self._sending = Repeating(self._send_waiting, PACE)
 
     def start(self) -> None:
         """Begin to send."""
