@@ -1,25 +1,22 @@
 """Notices between the processes of an installation, over Redis' publish and subscribe.
 
 A notice only says what to reload, and no correctness depends on it: a lost one costs time only. Without Redis, or while
-it is away, values are fresh by time (`tenants.storage.cache`), and readers of chats reload them when it is back. The
-client's own thread (`run_in_thread`) would hide that it has reconnected, and so that notices may have been lost.
+it is away, values are fresh by time (`tenants.storage.cache`), and readers of chats reload them when it is back.
 """
 
 import json
 import logging
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from secrets import token_hex
-from threading import Event, Lock, Thread
-from time import monotonic
+from threading import Lock
+from time import monotonic, sleep
 
 from redis import Redis, RedisError
-from redis.client import PubSub
-from redis.exceptions import TimeoutError as Silent
+from redis.client import PubSub, PubSubWorkerThread
 
 from settings import Settings, get_settings
-from tenants.core.errors import OporaError
+from tenants.core.errors import OporaError, trail
 from tenants.storage import redis_server
 
 log = logging.getLogger("opora.bus")
@@ -93,89 +90,70 @@ def _link(settings: Settings) -> "_Link":
 
 
 class _Link:
-    """A process's end of the bus: sends notices, and receives those of others in a thread that reconnects."""
+    """A process's end of the bus: sends notices, and receives those of others."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._sender = token_hex(8)
-        self._stop = Event()
         self._lock = Lock()
-        self._thread: Thread | None = None
+        self._listening: PubSubWorkerThread | None = None
         self._heard_at = float("-inf")
         self._resting_until = float("-inf")
         self._unsent = False
 
     def publish(self, channel: str, payload: str) -> None:
         """Send a notice to all other processes, or tell them later that they have missed some."""
-        is_away = self._thread is not None and not self.is_live()
+        is_away = self._listening is not None and not self.is_live()
         if is_away or monotonic() < self._resting_until:
             self._unsent = True
             return
         try:
-            self._send(channel, payload)
+            self._client.publish(self.topic, json.dumps([self._sender, channel, payload]))
         except (RedisError, OporaError) as failed:
             self._unsent, self._resting_until = True, monotonic() + _RECONNECT_SECONDS
             # The change itself is stored, and seen without the notice, too, if later.
             log.warning("a notice is not sent: %s", type(failed).__name__)
 
     def listen(self) -> None:
-        """Start the thread unless it runs."""
+        """Listen in a thread of redis-py's, unless it runs."""
         with self._lock:
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name="notices", daemon=True)
-                self._thread.start()
+            if self._listening is None:
+                subscription = _Subscription(self, self._client)
+                self._listening = subscription.run_in_thread(_PING_SECONDS, daemon=True, exception_handler=self._miss)
 
     def is_live(self) -> bool:
         """Return whether no notice of others can have been missed until a moment ago."""
         return monotonic() - self._heard_at < LIVE_SECONDS
 
+    def hear(self, message: dict[str, str]) -> None:
+        """Take a message, a sign of life or the start of a subscription."""
+        if message["type"] == "subscribe":
+            # Sent again by each reconnection: notices may have been lost before, and none is from now on.
+            _miss_all()
+        elif message["type"] == "message":
+            self._pass_on(message["data"])
+        self._heard_at = monotonic()
+
+    def make_up(self) -> None:
+        """Once Redis is back, tell the others that notices of this process were lost."""
+        if self._unsent and monotonic() >= self._resting_until:
+            self._unsent = False
+            self.publish(_ALL, "")
+
     def close(self) -> None:
-        """Stop the thread."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
+        """Stop listening."""
+        if self._listening is not None:
+            self._listening.stop()
+            self._listening.join()
+
+    @property
+    def topic(self) -> str:
+        """Return Redis' channel of the installation."""
+        return f"{redis_server.namespace(self._settings)}:notices"
 
     @property
     def _client(self) -> Redis:
         return redis_server.client(self._settings)
-
-    @property
-    def _topic(self) -> str:
-        return f"{redis_server.namespace(self._settings)}:notices"
-
-    def _send(self, channel: str, payload: str) -> None:
-        self._client.publish(self._topic, json.dumps([self._sender, channel, payload]))
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                with closing(self._client.pubsub()) as subscription:  # type: ignore[no-untyped-call]
-                    subscription.subscribe(self._topic)
-                    self._receive(subscription)
-            except (RedisError, OporaError) as error:
-                self._heard_at = float("-inf")
-                log.warning("notices of other processes are missed: %s", type(error).__name__)
-                self._stop.wait(_RECONNECT_SECONDS)
-
-    def _receive(self, subscription: PubSub) -> None:
-        answered_at = asked_at = monotonic()
-        while not self._stop.is_set():
-            message = subscription.get_message(timeout=_PING_SECONDS)
-            now = monotonic()
-            if message is not None:
-                answered_at = now
-                if message["type"] == "subscribe":
-                    # Sent again by each reconnection: notices may have been lost before, and none is from now on.
-                    _miss_all()
-                elif message["type"] == "message":
-                    self._pass_on(message["data"])
-                self._heard_at = now
-            if now - answered_at >= LIVE_SECONDS:
-                raise Silent
-            if now - asked_at >= _PING_SECONDS:
-                asked_at = now
-                subscription.ping()
-                self._make_up()
 
     def _pass_on(self, data: str) -> None:
         try:
@@ -189,11 +167,40 @@ class _Link:
         except (ValueError, TypeError):
             log.warning("a notice of another version is passed over")
 
-    def _make_up(self) -> None:
-        """Once Redis is back, tell the others that notices of this process were lost."""
-        if self._unsent and monotonic() >= self._resting_until:
-            self._unsent = False
-            self.publish(_ALL, "")
+    def _miss(self, error: BaseException, subscription: PubSub, _: PubSubWorkerThread) -> None:
+        """Subscribe again after a while."""
+        self._heard_at = float("-inf")
+        subscription.reset()
+        log.warning("notices of other processes are missed: %s", trail(error))
+        sleep(_RECONNECT_SECONDS)
+
+
+class _Subscription(PubSub):
+    """Subscribes for redis-py's thread (`run_in_thread`), which receives one message after the other."""
+
+    def __init__(self, link: _Link, client: Redis) -> None:
+        super().__init__(client.connection_pool)
+        self._link = link
+
+    def get_message(self, ignore_subscribe_messages: bool = False, timeout: float = 0.0) -> None:  # noqa: ARG002
+        """Receive a message if there is one. Ask for a sign of life all the time.
+
+        :raises TimeoutError: Redis has been silent for too long.
+        """
+        if not self.subscribed:
+            self.subscribe(self._link.topic)
+            self._answered_at = self._asked_at = monotonic()
+        message = super().get_message(timeout=timeout)
+        now = monotonic()
+        if message is not None:
+            self._answered_at = now
+            self._link.hear(message)
+        if now - self._answered_at >= LIVE_SECONDS:
+            raise TimeoutError
+        if now - self._asked_at >= _PING_SECONDS:
+            self._asked_at = now
+            self.ping()
+            self._link.make_up()
 
 
 def _miss_all() -> None:

@@ -139,7 +139,7 @@ def test_changes_during_an_outage_of_redis_are_seen(
         assert seen() == "while Redis is away"
         stored.append("after it came back")
         other._resting_until = float("-inf")
-        other._make_up()
+        other.make_up()
         assert eventually(lambda: seen() == "after it came back")
 
 
