@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
+from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge
 from pathlib import Path
 from secrets import token_bytes
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
 from types import MappingProxyType
 from typing import Any, cast
@@ -47,42 +48,45 @@ def _read_only(values: dict[str, Json]) -> MappingProxyType[str, Json]:
 copyreg.pickle(MappingProxyType, lambda proxy: (_read_only, (dict(proxy),)))
 
 
-class IndexListener:
-    """Shares the index of this process until it is closed. Its connections block, so each has a thread.
+class IndexListener(ThreadingTCPServer):
+    """Shares the index of this process until it is closed. Connections of commands block, so each has a thread.
 
     :param folder: the data folder, where commands look for the address.
     :param opened: returns the chunks of a generation of the tenant in context.
     :param perform: does something with a generation as a whole: `exists`, `create`, `set_aside`, `remove`.
     """
 
+    daemon_threads = True
+
     def __init__(
         self, folder: Path, opened: Callable[[int], Collection], perform: Callable[[str, int, int], object]
     ) -> None:
-        self._opened, self._perform = opened, perform
-        self._key = token_bytes(32)
-        self._listener = Listener((_HOST, 0))
+        super().__init__((_HOST, 0), _Command)
+        self.opened, self.perform = opened, perform
+        self.key = token_bytes(32)
         self._path = folder / FILE
-        about = {"port": self._listener.address[1], "key": self._key.hex()}
+        about = {"port": self.server_address[1], "key": self.key.hex()}
         write_draft(self._path, json.dumps(about)).replace(self._path)
-        Thread(target=self._accept, name="index-listener", daemon=True).start()
+        Thread(target=self.serve_forever, name="index-listener", daemon=True).start()
 
     def close(self) -> None:
         """Accept nothing more. A command in the middle of its work gets `TryAgain`."""
         self._path.unlink(missing_ok=True)
-        self._listener.close()
+        self.shutdown()
+        self.server_close()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection = self._listener.accept()
-            except OSError:
-                return
-            Thread(target=self._serve, args=(connection,), name="index-command", daemon=True).start()
 
-    def _serve(self, connection: Connection) -> None:
+class _Command(BaseRequestHandler):
+    """A connection of a command, which asks for one operation after the other."""
+
+    server: IndexListener
+
+    def handle(self) -> None:
+        """Answer until the command disconnects or fails to prove that it knows the key."""
+        connection = Connection(self.request.detach())
         with connection, suppress(EOFError, OSError, AuthenticationError):
-            deliver_challenge(connection, self._key)
-            answer_challenge(connection, self._key)
+            deliver_challenge(connection, self.server.key)
+            answer_challenge(connection, self.server.key)
             while True:
                 tenant_id, operation, generation, values, given = connection.recv()
                 with acting_as(Tenant(tenant_id, COMMAND_LINE)):
@@ -93,13 +97,13 @@ class IndexListener:
     ) -> None:
         try:
             if operation == "scan":
-                for hits in batches(self._opened(generation).scan(**given), given["batch"]):
+                for hits in batches(self.server.opened(generation).scan(**given), given["batch"]):
                     connection.send(("more", hits))
                 answer: object = None
             elif operation in _OF_COLLECTION:
-                answer = getattr(self._opened(generation), operation)(*values, **given)
+                answer = getattr(self.server.opened(generation), operation)(*values, **given)
             else:
-                answer = self._perform(operation, generation, *values)
+                answer = self.server.perform(operation, generation, *values)
             connection.send(("done", answer))
         except OporaError as fault:
             connection.send(("fault", fault))
