@@ -26,8 +26,9 @@ uploads are written to the store of files as they come.
 
 _VISITORS_SHARE = 0.625
 _SENDERS_SHARE = 1
-"""A visitor who has signed in, or an address, may have as much of the visitors' part as it leaves free: half if nobody
-else sends. Anybody can be a visitor of many sites. A tenant's own server, which speaks for many, has the tenant's part.
+"""A signed-in visitor, or an address, may hold as much of the visitors' part as is left free: half if it is the only one.
+New visitors cost nothing, so they are counted by address. The tenant's own server sends for many customers: it is
+limited by the tenant's part alone.
 """
 
 FREE_BYTES = 64_000
