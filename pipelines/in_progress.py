@@ -26,7 +26,7 @@ uploads are written to the store of files as they come.
 
 _VISITORS_SHARE = 0.625
 _SENDERS_SHARE = 1
-"""A signed-in visitor, or an address, may hold as much of the visitors' part as is left free: half if it is the only one.
+"""A signed-in visitor, or an address, may hold as much of the visitors' part as is left free: half if no other sends.
 New visitors cost nothing, so they are counted by address. The tenant's own server sends for many customers: it is
 limited by the tenant's part alone.
 """
