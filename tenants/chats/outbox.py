@@ -15,7 +15,7 @@ from threading import Event
 from typing import Literal, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.event import listen
 
 from tenants.chats.tables import OutboxRow, WebhookRow
@@ -201,6 +201,22 @@ def settle(delivery: Delivery, *, fault: str = "", final: bool = False, now: dat
     with acting_as(Tenant(delivery.tenant_id, "")), database.writing() as session:
         session.execute(update(OutboxRow).where(OutboxRow.delivery_id == delivery.delivery_id).values(**changed))
     return state
+
+
+def postpone(delivery: Delivery, pause: timedelta) -> None:
+    """Try a delivery of the tenant in context again later, without counting an attempt."""
+    with database.writing() as session:
+        one = OutboxRow.delivery_id == delivery.delivery_id
+        session.execute(update(OutboxRow).where(one).values(next_at=datetime.now(UTC) + pause))
+
+
+def delivered_since(webhook_id: str, moment: datetime) -> int:
+    """Return the number of deliveries to a receiver of the tenant in context since a moment."""
+    # A delivery keeps the end of its lease as `next_at`, which the index has.
+    delivered = (OutboxRow.webhook_id == webhook_id, OutboxRow.state == "delivered", OutboxRow.next_at > moment)
+    query = select(func.count()).select_from(OutboxRow).where(*delivered, OutboxRow.delivered_at > moment)
+    with database.reading() as session:
+        return session.scalar(query) or 0
 
 
 def deliver_again(delivery_id: str) -> None:

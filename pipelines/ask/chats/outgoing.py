@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from textwrap import indent
@@ -29,6 +30,7 @@ Block: TypeAlias = tuple[Literal["text", "quote", "small"], str]
 
 _TEMPLATE = Path(__file__).with_name("mail.html")
 _LONGEST_QUOTE = 1_000
+_HOUR, _PAUSE = timedelta(hours=1), timedelta(minutes=10)
 
 
 def deliver(delivery: Delivery) -> None:
@@ -37,6 +39,9 @@ def deliver(delivery: Delivery) -> None:
     try:
         if delivery.event == "email.alert":
             mailer.send(_alert(data))
+        elif outbox.delivered_since(outbox.MAIL, datetime.now(UTC) - _HOUR) >= get_settings().emails_per_hour:
+            outbox.postpone(delivery, _PAUSE)
+            return
         else:
             _send_reply(data["chat_id"], delivery)
     except NotFound:

@@ -60,6 +60,21 @@ def deliver(after: timedelta = LATER) -> None:
         WebhookDelivery().deliver(delivery)
 
 
+def test_emails_beyond_those_of_an_hour_go_later(
+    chat: Chat, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPORA_EMAILS_PER_HOUR", "1")
+    get_settings.cache_clear()
+    sent(chat, server)
+    reply(chat, "Курьер позвонит за час.")
+    deliver()
+    assert len(server.received) == 1
+    monkeypatch.setenv("OPORA_EMAILS_PER_HOUR", "2")
+    get_settings.cache_clear()
+    deliver(timedelta(minutes=20))
+    assert len(server.received) == 2
+
+
 def notes(chat: Chat) -> list[object]:
     found = store.messages(chat.chat_id, notes=True)
     return [one.body["event"] for one in found if one.kind == "note"]
