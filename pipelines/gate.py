@@ -9,7 +9,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from time import monotonic, perf_counter
@@ -23,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pipelines import bodies, pages, problems
 from pipelines.connections import GRACE_SECONDS, counted_as
 from pipelines.in_progress import FREE_BYTES, MOST_HELD_BYTES, MOST_OPEN, InProgress
-from pipelines.reads import Read, Reads
+from pipelines.reads import Reads, Turn
 from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses
 from tenants.access.quotas import RateLimiter, RefusalLimiter
@@ -154,7 +153,7 @@ class _GatedRequest:
         self.status = 0
         self.streaming = False
         self.replacement: OporaError | None = None
-        self.read: Read | None = None
+        self.turn: Turn | None = None
         self.signed_in: SignedIn | None = None
         self.checked_at = monotonic()
         self.held = 0
@@ -308,24 +307,20 @@ class _GatedRequest:
             receive = await self._read_json(route.body, route.limit)
         elif route.limit and not route.page:
             receive = self._bounded(route.limit)
-        turns: AbstractAsyncContextManager[object] = nullcontext()
-        if self.caller is not _ANYBODY:
-            by_visitor = self.caller.scopes == {VISIT}
-            if route.method == "GET":
-                self.read = self.gate.reads.read_of(self.caller.tenant_id, by_visitor=by_visitor)
-            elif route.threaded:
-                turns = self.gate.reads.change_of(self.caller.tenant_id, by_visitor=by_visitor)
+        if self.caller is not _ANYBODY and (route.method == "GET" or route.threaded):
+            self.turn = self.gate.reads.turn_of(
+                self.caller.tenant_id, is_change=route.method != "GET", by_visitor=self.caller.scopes == {VISIT}
+            )
         fault: Exception | None = None
         try:
-            if self.read is not None:
-                await self.read.begin()
-            async with turns:
-                await self.gate.app(self.scope, receive, self._send_response)
+            if self.turn is not None:
+                await self.turn.begin()
+            await self.gate.app(self.scope, receive, self._send_response)
         except ExceptionGroup as group:
             fault = _cause(group)
         finally:
-            if self.read is not None:
-                self.read.end()
+            if self.turn is not None:
+                self.turn.end()
         if fault is not None:
             raise fault
 
@@ -442,8 +437,8 @@ class _GatedRequest:
             else:
                 self.status = status
                 self.streaming = kind.startswith(_EVENTS)
-                if self.streaming and self.read is not None and self.caller.scopes != {VISIT}:
-                    self.read.end()
+                if self.streaming and self.turn is not None and self.caller.scopes != {VISIT}:
+                    self.turn.end()
             headers = MutableHeaders(raw=message.setdefault("headers", []))
             if is_page:
                 headers.update(pages.HEADERS)
@@ -453,12 +448,12 @@ class _GatedRequest:
         elif not message.get("more_body", False):
             self.streaming = False
         elif self.streaming:
-            if self.read is not None:
-                self.read.end()  # a visitor's stream, after its first event: the chat
+            if self.turn is not None:
+                self.turn.end()  # a visitor's stream, after its first event: the chat
             if self.route is not None and self.route.method == "GET":  # that of a POST is an answer, which ends soon
                 await self._check_again()
         if self.replacement is None:
-            await (self.read.send(self.send, message) if self.read is not None else self.send(message))
+            await (self.turn.send(self.send, message) if self.turn is not None else self.send(message))
 
     async def _refuse(self, error: OporaError) -> None:
         if self.streaming:

@@ -4,12 +4,12 @@ wait.
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
 exports, of one tenant would have nearly all of them; so would twenty reads of a visitor's long chat. While questions
 are in work, reads of a tenant compute one after the other, with pauses. Changes wait for locks and for other servers,
-too, so more of them may be at work.
+too, so more of them may be at work, and two while questions are.
 """
 
 import asyncio
-from asyncio import Lock, Semaphore
-from dataclasses import dataclass, field
+from asyncio import Semaphore
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from starlette.types import Message, Send
@@ -22,40 +22,39 @@ MOST_READS = 4
 MOST_CHANGES = 10
 """Changes by one tenant's staff, or by its visitors, at work at once: a quarter of the threads of a process."""
 
+_READS_BESIDE, _CHANGES_BESIDE = 1, 2
+"""The same while questions are in work."""
+
 _GAP_SECONDS = 0.005
 """Time between two looks for a moment without a question."""
 
 _PAUSE_SHARE, _MOST_PAUSE_SECONDS = 3.0, 0.2
-"""Pause after a read that lets questions go first: a multiple of the time it took, and the limit."""
+"""Pause after a turn that lets questions go first: a multiple of the time it took, and the limit."""
 
 
 @dataclass(slots=True, weakref_slot=True)
 class _Turns:
-    """The turns of one tenant."""
+    """The turns of one tenant: `beside` while questions are in work, else `free`."""
 
-    free: Semaphore = field(default_factory=lambda: Semaphore(MOST_READS))
-    single: Lock = field(default_factory=Lock)
+    free: Semaphore
+    beside: Semaphore
 
 
 class Reads:
     """The turns of all tenants. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._turns: WeakValueDictionary[tuple[str, bool], _Turns] = WeakValueDictionary()
-        self._changes: WeakValueDictionary[tuple[str, bool], Semaphore] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, bool, bool], _Turns] = WeakValueDictionary()
 
-    def read_of(self, tenant_id: str, *, by_visitor: bool = False) -> "Read":
-        """Return a read of a tenant that has not begun. Visitors have separate turns."""
-        turns = self._turns.setdefault((tenant_id, by_visitor), _Turns())
-        return Read(turns, waits=not by_visitor)
-
-    def change_of(self, tenant_id: str, *, by_visitor: bool = False) -> Semaphore:
-        """Return what a change of a tenant holds while it is at work. Visitors have separate turns."""
-        return self._changes.setdefault((tenant_id, by_visitor), Semaphore(MOST_CHANGES))
+    def turn_of(self, tenant_id: str, *, is_change: bool = False, by_visitor: bool = False) -> "Turn":
+        """Return the turn of a request of a tenant, not begun. Changes, and visitors, have separate turns."""
+        free, beside = (MOST_CHANGES, _CHANGES_BESIDE) if is_change else (MOST_READS, _READS_BESIDE)
+        turns = _Turns(Semaphore(free), Semaphore(beside))
+        return Turn(self._turns.setdefault((tenant_id, is_change, by_visitor), turns), waits=not by_visitor)
 
 
-class Read:
-    """A read that computes between `begin` and `end`, except while its client takes a part of the response.
+class Turn:
+    """A request that computes between `begin` and `end`, except while its client takes a part of the response.
 
     :param waits: wait for a moment without questions, too. Pages of staff cost more than those of visitors.
     """
@@ -63,24 +62,24 @@ class Read:
     def __init__(self, turns: _Turns, *, waits: bool) -> None:
         self._turns = turns
         self._waits = waits
-        self._held: Semaphore | Lock | None = None
+        self._held: Semaphore | None = None
         self._began = 0.0
         self._start: Message | None = None
 
     async def begin(self) -> None:
         """Wait for a turn."""
-        turn = self._turns.single if fairness.has_questions() else self._turns.free
+        turn = self._turns.beside if fairness.has_questions() else self._turns.free
         await turn.acquire()
         self._held = turn
-        if self._waits and turn is self._turns.single:
+        if self._waits and turn is self._turns.beside:
             await _let_questions_go_first()
         self._began = asyncio.get_running_loop().time()
 
     def end(self) -> None:
-        """Give the turn to another read."""
+        """Give the turn to another request."""
         if self._held is None:
             return
-        if self._held is self._turns.single:
+        if self._held is self._turns.beside:
             loop = asyncio.get_running_loop()
             pause = _PAUSE_SHARE * (loop.time() - self._began) if self._began else 0.0
             loop.call_later(min(pause, _MOST_PAUSE_SECONDS), self._held.release)

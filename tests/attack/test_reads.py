@@ -60,6 +60,25 @@ async def test_requests_of_one_tenant_take_turns(method: str, most: int, scope: 
         assert {response.status_code for response in await asyncio.gather(*requests, other)} == {200}
 
 
+@pytest.mark.parametrize(("method", "most"), [("GET", 1), ("PATCH", 2)])
+async def test_few_requests_of_a_tenant_compute_beside_a_question(
+    method: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.0)
+    slow = Slow()
+    gate = gate_of(slow)
+    gate.routes = RouteTable([Route(method, PATH, "ask", threaded=True)])
+    async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
+        with fairness.question():
+            requests = [asyncio.create_task(attacker.request(method, PATH)) for _ in range(10)]
+            other = asyncio.create_task(victim.request(method, PATH))
+            for _ in range(most + 1):
+                await wait_for(slow.begun.acquire(), 5)
+            assert slow.computed == most + 1
+        slow.go.set()
+        assert {response.status_code for response in await asyncio.gather(*requests, other)} == {200}
+
+
 async def test_no_tenant_is_named_like_the_visitors_of_another() -> None:
     slow = Slow()
     gate = gate_of(slow)
