@@ -25,7 +25,7 @@ Payload: TypeAlias = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Text(Frozen):
-    """Text to encode for a chunk. `heading` is the path below the title."""
+    """Text to encode for a chunk. `title` comes with the keywords of the document, `heading` is the path below it."""
 
     chunk_id: str
     title: str
@@ -49,7 +49,9 @@ def meta_of(payload: Payload) -> Mapping[str, Json]:
 def text_of(payload: Payload) -> Text:
     """Return the text to encode for a chunk."""
     meta = meta_of(payload)
-    return Text(str(meta["chunk_id"]), str(meta["title"]), str(meta["heading"]), str(payload["content"]))
+    keywords = meta.get("keywords")
+    title = ", ".join([str(meta["title"]), *map(str, keywords if isinstance(keywords, list) else ())])
+    return Text(str(meta["chunk_id"]), title, str(meta["heading"]), str(payload["content"]))
 
 
 def embedded(

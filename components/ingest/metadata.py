@@ -119,6 +119,7 @@ class _Known(BaseModel):
     evidence_tier: _Word | None = None
     priority: Annotated[StrictInt, Field(ge=0, le=100)] | None = None
     tags: _Labels | None = None
+    keywords: _Labels | None = None
     flags: _Labels | None = None
     updated_at: Annotated[str, BeforeValidator(_day)] | None = None
     depends_on: _Edges | None = None

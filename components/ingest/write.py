@@ -19,7 +19,7 @@ from haystack import component
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
 from components.ingest.document import Chunk, Flagged, Refusal, Revision
-from components.ingest.encode import Payload, Text, embedded, encoded, meta_of, payload_of, terms_of
+from components.ingest.encode import Payload, Text, embedded, encoded, meta_of, payload_of, terms_of, text_of
 from components.ingest.metadata import declared_edges, declared_rejected
 from components.ingest.records import description, document_record, document_version
 from components.language.encoder_settings import EncoderSettings, settings_from
@@ -145,11 +145,14 @@ def _stored(collection: Collection, chunk_ids: Iterable[str]) -> dict[str, Paylo
 
 
 def _missing(payloads: Mapping[str, Payload], stored: Mapping[str, Payload]) -> dict[str, Payload]:
-    """Return the chunks whose stored vectors, if any, are of another text. The id covers all of it but the title."""
+    """Return the chunks whose stored vectors, if any, are of another text.
+
+    The id covers all of it but the title and the keywords.
+    """
     return {
         chunk_id: payload
         for chunk_id, payload in payloads.items()
-        if chunk_id not in stored or meta_of(stored[chunk_id])["title"] != meta_of(payload)["title"]
+        if chunk_id not in stored or text_of(stored[chunk_id]) != text_of(payload)
     }
 
 

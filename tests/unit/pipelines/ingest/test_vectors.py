@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from components.embed.fast import FastEmbedder
 from components.embed.protocol import Embedder
 from components.ingest import encode
 from components.ingest.document import SourceDocument
+from components.language.encoder import encode_query
 from components.language.encoder_settings import DenseSettings, settings_from
 from components.language.texts import keys
 from components.models import breaker
@@ -25,8 +27,8 @@ from pipelines.ingest.usecase import Ingest
 from settings import ROOT
 from tenants.core.context import Tenant
 from tenants.core.points import Dense
-from tenants.index import DENSE, access, open_collection
-from tenants.knowledge import documents, generations
+from tenants.index import DENSE, SPARSE, access, open_collection
+from tenants.knowledge import documents, generations, lexicon
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.unit.pipelines.ingest.stored import check_consistent
 
@@ -176,6 +178,20 @@ def test_only_what_is_new_is_embedded(tenant: Tenant, with_vectors: Ingest, mode
     embedded.clear()
     with_vectors.run(ARTICLES)
     assert embedded == []
+
+
+def test_keywords_of_a_document_are_searched(tenant: Tenant, with_vectors: Ingest, embedded: list[str]) -> None:
+    with_vectors.run(ARTICLES)
+    embedded.clear()
+    keywords = replace(ARTICLES[1], meta={"keywords": ["курьер", "слив"]})
+    assert with_vectors.run([ARTICLES[0], keywords, ARTICLES[2]]).updated == 1
+    assert embedded == ["Насос, курьер, слив\nНасос служит пять лет."]
+    assert nearest("delivery") == "pump"
+    assert "слив" in lexicon.current().stems
+    collection = open_collection()
+    by_words = collection.search({SPARSE: encode_query("слив", settings_from(collection.encoder))}, limit=1)[SPARSE]
+    assert [hit.id for hit in by_words] == list(documents.find(["pump"])["pump"].chunk_ids)
+    check_consistent()
 
 
 def test_a_rebuild_embeds_everything_again(
