@@ -10,6 +10,9 @@ from components.language.sentences import sentence_spans
 from components.turn import DocumentStatus, Passage, Trust
 from tenants.core.json import Json
 
+SEARCH = "search"
+"""Among `meta["scores"]`: the score of the search, 1 for the best hit by words and by meaning."""
+
 _TRUST = get_args(Trust)
 _STATUS = get_args(DocumentStatus)
 

@@ -9,6 +9,7 @@ from haystack import Document, component
 
 from components.language.identifiers import codes, numbers
 from components.language.normalise import fold
+from components.passages import SEARCH
 
 
 @component
@@ -65,7 +66,7 @@ class NearDuplicateFilter:
 
 def _search_score(document: Document) -> float:
     scores: dict[str, float] = document.meta.get("scores") or {}
-    return scores.get("search", document.score or 0.0)
+    return scores.get(SEARCH, document.score or 0.0)
 
 
 @lru_cache(maxsize=8_192)

@@ -15,7 +15,7 @@ from components.judge.relevance import COSINE
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.nested import Nested
-from components.passages import from_payload, with_meta
+from components.passages import SEARCH, from_payload, with_meta
 from components.retrieve.cache import SearchCache, SearchResult
 from components.turn import Filters
 from tenants.core.points import Conditions, Dense, Hit, Vector
@@ -139,7 +139,7 @@ class TenantRetriever(Nested):
             _add_cosines(parts, hits_in_full, request.question)
         return SearchResult(
             tuple(
-                from_payload(hit.payload, fused[hit.id], {**parts[hit.id], "search": fused[hit.id]})
+                from_payload(hit.payload, fused[hit.id], {**parts[hit.id], SEARCH: fused[hit.id]})
                 for hit in hits_in_full
             ),
             request.complete,

@@ -36,7 +36,7 @@ from components.models.attempts import attempt as attempt_call
 from components.models.breaker import upstream
 from components.models.failures import ModelFailed
 from components.nested import Nested
-from components.passages import Chunk, relevance, to_passage, with_meta
+from components.passages import SEARCH, Chunk, relevance, to_passage, with_meta
 from components.retrieve.tool_arguments import Lookup, extract_arguments, is_part
 from components.retrieve.tool_chooser import LlmToolChooser
 from components.turn import Frozen, Query
@@ -272,6 +272,6 @@ def _as_document(lookup: Lookup, text: str) -> Document:
         "source": tool.name,
         "trust": "auto",
         "updated_at": datetime.now(UTC).date().isoformat(),
-        "scores": {"search": lookup.fit},
+        "scores": {SEARCH: lookup.fit},
     }
     return Chunk(id=chunk_id, content=text, meta=meta, score=1.0)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from components.decide.articles import leads, nearest
+from components.decide.articles import ARTICLES_IN_DOUBT, leads, nearest
+from components.passages import SEARCH
 from components.turn import Article, Passage, RejectedApproach, Turn
 from tests.turns import document, passage, turn
 
@@ -24,6 +25,18 @@ def test_the_likeliest_sections_are_offered_whatever_their_document() -> None:
     crowded = turn("хранение посылки", FEES, *sections, POINT)
     result = offered(crowded, c1=0.5, s0=0.4, s1=0.3, s2=0.2, c3=0.25)
     assert [(one.passage.chunk_id, one.score) for one in result] == [("c1", 0.5), ("s0", 0.4), ("s1", 0.3)]
+
+
+def test_articles_after_the_likeliest_come_in_search_order() -> None:
+    sections = [
+        replace(FEES, chunk_id=f"c{n}", heading=f"Часть {n}", scores={SEARCH: score})
+        for n, score in enumerate((0.1, 0.3, 0.2, 0.5, 1.0), 1)
+    ]
+    asked = turn("хранение посылки", *sections)
+    judged = {"c1": 0.5, "c2": 0.4, "c3": 0.3, "c4": 0.2, "c5": 0.15}
+    given = replace(asked, evidence=replace(asked.evidence, relevance_by_chunk=judged))
+    offered_in_doubt = nearest(given, 0.1, ARTICLES_IN_DOUBT)
+    assert [one.passage.chunk_id for one in offered_in_doubt] == ["c1", "c2", "c3", "c5", "c4"]
 
 
 def test_sections_of_the_same_name_are_offered_once() -> None:
