@@ -9,10 +9,11 @@ from components.language.words import all_words, stems
 _OPENINGS = tuple(
     re.compile(rf"{opening}[\s,:;—–-]*", re.IGNORECASE)
     for opening in (
-        r"(?:hi|hello|hey|good (?:morning|afternoon|evening))\b(?: (?:there|team|all|everyone))?[!.]?",
+        r"(?:hi|hello|hey|good (?:morning|afternoon|evening))\b(?:,? (?:there|team|all|everyone|bot))?[!.]?",
         r"(?:please|kindly)\b(?=[ ,]+\w)",
         r"(?:can|could|would|will) you(?: please)? (?:tell|explain|show|clarify)\b(?: me| us)?",
-        r"(?:здравствуйте|добр(?:ый день|ый вечер|ое утро)|доброго (?:дня|вечера|времени суток)|привет\w*)\b[!.]?",
+        r"(?:здравствуйте|добр(?:ый день|ый вечер|ое утро)|доброго (?:дня|вечера|времени суток)|привет\w*)\b"
+        r"(?:,? бот\b)?[!.]?",
         r"(?:and |also |and also )?(?:i (?:also )?(?:want(?:ed)?|would like)|i'd (?:also )?like) to (?:ask|know)\b"
         r"(?: about| if)?",
         r"(?:и |а )?(?:ещ[её] )?(?:хо(?:чу|тел|тела|тим|тели)(?: бы)? (?:спросить|узнать|уточнить)|"

@@ -12,6 +12,8 @@ def test_what_only_says_that_somebody_asks_is_left_out() -> None:
         ("Hello! Could you please tell me how long delivery takes? Thank you in advance.", "how long delivery takes?"),
         ("Please explain the invoice.", "explain the invoice."),
         ("Здравствуйте! Подскажите, пожалуйста, как вернуть товар?", "как вернуть товар?"),
+        ("hey bot, where is my order", "where is my order"),
+        ("Привет, бот! Где мой заказ?", "Где мой заказ?"),
         ("Добрый день, расскажите о сроках доставки. Спасибо!", "о сроках доставки."),
     ):
         assert to_the_point(message) == point
