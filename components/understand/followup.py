@@ -37,9 +37,9 @@ _ORDINALS: tuple[frozenset[str], ...] = tuple(
     )
 )
 _TOPICAL: frozenset[str] = frozenset(
-    {"answered", "partially_answered", "low_confidence", "clarify", "refused", "cannot_answer", "human_followup"}
+    "answered partially_answered low_confidence clarify refused cannot_answer human_followup high_stakes".split()
 )
-"""Outcomes of questions that had a topic; small talk and blocked messages have none to return to."""
+"""Outcomes of messages that had a topic; small talk and blocked messages have none to return to."""
 
 _ADDRESSING = frozenset("вы вас вам вами ваш ваша ваше ваши you your u".split())
 """Words for the company itself: "where are you?" names a topic without any other word."""

@@ -59,9 +59,13 @@ def test_another_code_takes_the_place_of_the_old_one() -> None:
     assert codes(resolved("а если E10?", "Стиральная машина показывает E20")) == ("E10",)
 
 
-@pytest.mark.parametrize("outcome", ["blocked", "irrelevant", "nonsense", "out_of_scope", "high_stakes", "failed"])
+@pytest.mark.parametrize("outcome", ["blocked", "irrelevant", "nonsense", "out_of_scope", "failed"])
 def test_a_turn_without_topic_is_skipped(outcome: Outcome) -> None:
     assert resolved("а сколько?", "Расскажи анекдот", outcome=outcome) == ""
+
+
+def test_a_message_that_went_to_a_person_has_a_topic() -> None:
+    assert "течёт" in resolved("только на отжиме", "Машина течёт спереди", outcome="high_stakes")
 
 
 def test_small_talk_does_not_end_the_topic() -> None:
