@@ -84,13 +84,11 @@ class QuestionSuggester:
                 yield from (one for one in self._sections.ranked(title) if to_passage(one).doc_id == doc_id)
 
     def _leads_to(self, topic: str, passage: Passage) -> bool:
-        if "fixed" in self.intent.run(question=topic):
-            return False
         for probe in (self._by_words, self.probe):
             best = probe.best(topic)
             if best is None or relevance(best) < self.threshold or to_passage(best).doc_id != passage.doc_id:
                 return False
-        return True
+        return "fixed" not in self.intent.run(question=topic)
 
 
 def _topics(documents: Iterable[Document], draft: Draft) -> Iterator[tuple[Passage, str]]:

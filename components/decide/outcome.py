@@ -11,6 +11,7 @@ from components.answer.drafts import to_draft
 from components.answer.generative import WRITING
 from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.articles import ARTICLES, ARTICLES_IN_DOUBT, leads, nearest
+from components.decide.main_topics import MainTopics
 from components.decide.notices import rejections, source_notices, with_context_citations
 from components.faults import is_degraded
 from components.judge.grader import GRADER
@@ -37,8 +38,9 @@ from components.turn import (
     Turn,
     Verdict,
 )
+from components.understand.followup import named
 from components.understand.intent import CALLBACK, FIXED, PLEA, SMALL_TALK, Reading
-from tenants.accounts import policy
+from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
 from tenants.chats import sites
 from tenants.core import context
@@ -50,8 +52,13 @@ _NOT_FOUND: frozenset[Reason] = frozenset(
 """Reasons that say no more than that no section was quoted."""
 _ASKED_BACK: tuple[Outcome, Reason | None] = ("clarify", None)
 _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
+_OTHER_READING = "other_reading"
+_MAX_NAMED_GOING_ON = 3
+"""Number of things that a message names, up to which it may go on with the question before it."""
 _NAMING_TOPICS = frozenset({"greeting", "about_assistant", "chitchat"})
 """Kinds of small talk whose reply names the topics of the tenant's policy."""
+_INTRODUCED = frozenset({"greeting", "about_assistant"})
+"""Kinds of small talk whose reply names the tenant."""
 
 
 @component
@@ -67,14 +74,18 @@ class OutcomeComposer:
     :param articles_from: least probability that a section answers, so that it is offered to read.
     :param any_from: the same of the likeliest one, below which none is offered. Of 600 everyday messages to the demo
         shops, 8 had only such articles, which answered one of them at most.
-    :param near_from: the same of the first article, below which the reply doubts that the articles hold an answer, and
-        a question of doubtful topic is off topic, where articles were compared by meaning. Of 499 everyday questions
-        that the demo shops answer, 85 in 100 reach it, and 2 of 28 messages that are off topic or small talk.
+    :param near_from: the same of the first article, below which the reply doubts that the articles hold an answer. Of
+        499 everyday questions that the demo shops answer, 85 in 100 reach it.
+    :param matched_from: the same, from which on a message is a question in spite of a certain doubt about its intent,
+        where articles were compared by meaning; for a lesser doubt it is less in proportion.
     :param likely_from: the same, from which on the outcome is `low_confidence` instead of a refusal. So it is if the
         first article leads clearly (`leads`): then the reply says that it probably answers, and offers fewer.
+    :param alone_from: least confidence in a quotation for a short message that leads elsewhere with the question before
+        it. Of 45 such messages to the demo shops, two had less; both were answered as if they were about another thing.
     :param clarify_from: least adequacy to clarify about sections that are not headed by the question.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
+    :param topics: finds what to offer to a customer who has not said what the matter is.
     :param guard: the rules applied to every answer; None: all rules.
     """
 
@@ -83,19 +94,25 @@ class OutcomeComposer:
         articles_from: float = 0.05,
         any_from: float = 0.05,
         near_from: float = 0.05,
+        matched_from: float = 0.1,
         likely_from: float = 0.3,
+        alone_from: float = 0.6,
         clarify_from: float = 0.2,
         clarify_words: int = 1,
         options: int = 3,
+        topics: MainTopics | None = None,
         guard: AnswerRules | None = None,
     ) -> None:
         self.articles_from = articles_from
         self.any_from = any_from
         self.near_from = near_from
+        self.matched_from = matched_from
         self.likely_from = likely_from
+        self.alone_from = alone_from
         self.clarify_from = clarify_from
         self.clarify_words = clarify_words
         self.options = options
+        self.topics = topics or MainTopics()
         self.guard = guard or AnswerRules()
 
     @component.output_types(turn=Turn)
@@ -177,22 +194,26 @@ class OutcomeComposer:
             turn = replace(turn, outcome=outcome, reason=reason)
         beside = in_context or ()
         finished = self._finished(turn, tuple(suggestions or ()), fixed.kind if fixed else "", beside)
-        if doubt and finished.reason == "no_relevant_context" and not self._is_on_topic(finished.reply.articles):
-            outcome, reason = FIXED[doubt.intent]
-            turn = replace(turn, intent=doubt.intent, outcome=outcome, reason=reason)
+        if doubt and finished.reason == "no_relevant_context" and not self._is_matched(finished.reply.articles, doubt):
+            outcome, reason = FIXED.get(doubt.intent, _ASKED_BACK)
+            turn = replace(turn, intent=doubt.intent, risk=doubt.risk, outcome=outcome, reason=reason)
             finished = self._finished(turn, (), doubt.kind)
         return {"turn": finished}
 
-    def _is_on_topic(self, articles: Sequence[Article]) -> bool:
-        """Return whether an article is near by meaning: by words alone, chance matches score as high."""
-        return any(one.score >= self.near_from for one in articles if COSINE in one.passage.scores)
+    def _is_matched(self, articles: Sequence[Article], doubt: Reading) -> bool:
+        """Return whether an article is near enough by meaning: by words alone, chance matches score as high."""
+        least = self.matched_from * doubt.probability
+        return any(one.score >= least for one in articles if COSINE in one.passage.scores)
 
     def _finished(self, turn: Turn, suggestions: tuple[str, ...], kind: str, beside: Sequence[Document] = ()) -> Turn:
         rules = policy.current()
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        max_articles = ARTICLES if leads(turn) else ARTICLES_IN_DOUBT
+        if self._goes_on(turn, beside):
+            reasons = (*turn.verdict.reasons, _OTHER_READING)
+            turn = replace(turn, draft=None, verdict=replace(turn.verdict, route="human", reasons=reasons))
+        max_articles = ARTICLES if _first_leads(turn) else ARTICLES_IN_DOUBT
         articles = () if turn.outcome else nearest(turn, self.articles_from, max_articles, beside)
         if not _is_chosen(turn) and all(one.score < self.any_from for one in articles):
             articles = ()
@@ -234,6 +255,17 @@ class OutcomeComposer:
         complete = draft.answerability == "fully" and not turn.verdict.reasons and not draft.missing
         return ("answered", None) if complete else ("partially_answered", None)
 
+    def _goes_on(self, turn: Turn, beside: Sequence[Document]) -> bool:
+        """Return whether a short message, quoted as typed, leads elsewhere with the question before it."""
+        draft = turn.draft
+        if draft is None or not draft.quoted or not draft.claims or draft.confidence >= self.alone_from:
+            return False
+        if turn.standalone_question or len(named(turn.question)) > _MAX_NAMED_GOING_ON:
+            return False
+        cited = {citation.passage.doc_id for citation in draft.citations}
+        leading = (one for one in beside if one.meta.get("leads") and relevance(one) >= self.near_from)
+        return any(to_passage(one).doc_id not in cited for one in leading)
+
     @staticmethod
     def _weak(rules: Policy) -> tuple[Outcome, Reason | None]:
         return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
@@ -269,11 +301,14 @@ class OutcomeComposer:
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...], kind: str) -> Reply:
         draft = turn.draft
         if kind == PLEA:
-            return Reply(text("outcomes.clarify.plea", turn.locale))
+            topics = self.topics.find(turn.locale)
+            asked = text(f"outcomes.clarify.{'plea_topics' if topics else 'plea'}", turn.locale)
+            return Reply(asked, clarification=topics or None)
         if kind in SMALL_TALK and turn.outcome == "irrelevant":
-            topics = rules.topics(turn.locale)
-            section = "topics" if topics and kind in _NAMING_TOPICS else "small_talk"
-            return Reply(text(f"outcomes.{section}.{kind}", turn.locale, topics=topics))
+            stated = rules.topics(turn.locale)
+            section = "topics" if stated and kind in _NAMING_TOPICS else "small_talk"
+            tenant = _introduction(turn.locale) if kind in _INTRODUCED else ""
+            return Reply(text(f"outcomes.{section}.{kind}", turn.locale, topics=stated, tenant=tenant))
         if turn.outcome in SHOWN and draft:
             return Reply(draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
@@ -304,6 +339,12 @@ class OutcomeComposer:
         # A visitor with articles to read needs no referral to another contact.
         outcome_text = text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)
         return f"{outcome_text} {text(f'outcomes.articles.{count}', turn.locale)}"
+
+
+def _introduction(locale: str) -> str:
+    """Return a sentence with the name of the tenant, and a space; empty if it has only its id."""
+    tenant = registry.current()
+    return f"{text('outcomes.tenant', locale, name=tenant.name)} " if tenant.name != tenant.tenant_id else ""
 
 
 def _evidence(
@@ -350,10 +391,9 @@ def _notice(turn: Turn, draft: Draft, unsure: Sequence[str] = (), *, with_articl
     if turn.outcome == "partially_answered":
         for key, topics in (("missing", draft.missing), ("unsure", unsure)):
             if topics:
-                kind = f"{key}_articles" if with_articles else key
-                notices.append(text(f"outcomes.partially_answered.{kind}", turn.locale, topics="; ".join(topics)))
-        if not notices:
-            notices.append(text("outcomes.partially_answered.default", turn.locale))
+                notices.append(text(f"outcomes.partially_answered.{key}", turn.locale, topics="; ".join(topics)))
+        advice = "default" if not notices else "articles" if with_articles else "ask"
+        notices.append(text(f"outcomes.partially_answered.{advice}", turn.locale))
     if draft.truncated:
         notices.append(_continues(turn, draft))
     notices.extend(source_notices(draft, turn))
@@ -375,9 +415,14 @@ def _is_chosen(turn: Turn) -> bool:
     return turn.draft is not None and turn.draft.to_read is not None
 
 
+def _first_leads(turn: Turn) -> bool:
+    """Return whether the first article is far more probable than the others, and by any reading of the message."""
+    return leads(turn) and _OTHER_READING not in turn.verdict.reasons
+
+
 def _first_answers(turn: Turn) -> bool:
     """Return whether the first article probably answers; not if a model that read it chose articles instead."""
-    return leads(turn) and not _is_chosen(turn)
+    return _first_leads(turn) and not _is_chosen(turn)
 
 
 def _fixed_text(turn: Turn, topics: str) -> str:

@@ -1,22 +1,40 @@
-"""Trains the intent classifier: `python -m components.understand.train_intent`. Needs scikit-learn; running does not.
+"""Trains the intent classifiers: `python -m components.understand.train_intent`. Needs scikit-learn; running does not.
 
-Multinomial logistic regression on hashed features. The weights are kept as one signed byte each, scaled by class.
+Multinomial logistic regression on hashed features, and on the vectors of the default encoder, which has to be in the
+folder of models. The weights on features are kept as one signed byte each, scaled by class.
 """
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from components.embed.protocol import Embedder
 from components.language.words import words
+from components.language.yaml_files import read_yaml
+from components.nested import from_description
 from components.understand.features import DIMENSIONS, indices
 from components.understand.intent import MODEL
+from components.understand.meaning import MEANING_MODEL
 from components.understand.utterances import Utterance, digest, utterances
+from settings import ROOT
+from tenants.core.points import Dense
+
+Embed: TypeAlias = Callable[[Sequence[str]], Sequence[Dense]]
 
 _STRENGTH = 100.0
 """Inverse regularisation, chosen by cross-validation over whole templates."""
 _TOPIC = 0.1
 """Weight of a single word as a message against a template."""
+_STRENGTH_BY_MEANING = 50.0
+"""The same for vectors. On templates left out of the training, the mean accuracy over labels is 0.75, and 0.53 by
+words."""
+_VARIANTS = 8
+"""Number of variants of a template whose vectors are learnt: they differ less than its features."""
 _ANSWERABLE = 3.0
 """Weight of `answerable` against other labels: a wrong refusal costs more than a wrong search."""
 
@@ -40,6 +58,33 @@ def train(learned: list[Utterance]) -> dict[str, npt.NDArray[np.generic]]:
         "biases": model.intercept_.astype(np.float32),
         "digest": np.array(digest()),
     }
+
+
+def train_by_meaning(learned: list[Utterance], embed: Embed) -> dict[str, npt.NDArray[np.generic]]:
+    """Return the model file: `labels`, `weights` (labels x dimensions), `biases`, `digest`.
+
+    :param embed: returns the vectors of questions.
+    """
+    templates: dict[tuple[str, str], list[Utterance]] = {}
+    for utterance in learned:
+        templates.setdefault((utterance.label, utterance.template), []).append(utterance)
+    few = [[one[i * len(one) // _VARIANTS] for i in range(_VARIANTS)] for one in templates.values()]
+    chosen = [replace(one, weight=1 / len(variants)) for variants in map(_distinct, few) for one in variants]
+    vectors = np.array(embed([one.text for one in chosen]), dtype=np.float64)
+    centre = vectors.mean(axis=0)
+    labels = [one.label for one in chosen]
+    model = LogisticRegression(C=_STRENGTH_BY_MEANING, max_iter=500)
+    model.fit(vectors - centre, labels, sample_weight=_balanced(labels, np.array([one.weight for one in chosen])))
+    return {
+        "labels": np.array(model.classes_, dtype=np.str_),
+        "weights": model.coef_.astype(np.float16),
+        "biases": (model.intercept_ - model.coef_ @ centre).astype(np.float32),
+        "digest": np.array(digest()),
+    }
+
+
+def _distinct(variants: list[Utterance]) -> list[Utterance]:
+    return list({one.text: one for one in variants}.values())
 
 
 def topics(learned: list[Utterance]) -> list[Utterance]:
@@ -83,7 +128,16 @@ def _matrix(texts: list[str]) -> csr_matrix:
     return csr_matrix((values, np.concatenate(rows), starts), shape=(len(rows), DIMENSIONS))
 
 
+def _embed(texts: Sequence[str]) -> Sequence[Dense]:
+    """Return the vectors of questions by the embedder of the default ingestion pipeline."""
+    ingest = read_yaml(ROOT / "pipelines" / "ingest" / "ingest.yaml")
+    embedder: Embedder = from_description(ingest["components"]["writer"]["init_parameters"]["embedder"], "embedder")
+    return [embedder.question(one) for one in texts]
+
+
 if __name__ == "__main__":
-    with MODEL.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **train(list(utterances())))
-    print(f"{MODEL.name}: {MODEL.stat().st_size} bytes")
+    learnt = list(utterances())
+    for path, trained in ((MODEL, train(learnt)), (MEANING_MODEL, train_by_meaning(learnt, _embed))):
+        with path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **trained)
+        print(f"{path.name}: {path.stat().st_size} bytes")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.answer.drafts import to_answer
-from components.decide.outcome import OutcomeComposer
+from components.decide.main_topics import MainTopics
+from components.decide.outcome import OutcomeComposer, partly_answered
 from components.faults import collect_degraded, degraded
 from components.language.texts import LOCALES, text
 from components.turn import (
@@ -28,7 +30,7 @@ from components.turn import (
     Verdict,
 )
 from components.understand.intent import CALLBACK, PLEA, Reading
-from tenants.accounts import policy
+from tenants.accounts import policy, registry
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.accounts.policy import Policy
 from tenants.core.context import Tenant, acting_as
@@ -54,6 +56,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Policy]:
     """The tenant's policy; a test may replace it."""
     held = {"now": Policy(approved_offers={"cancellation": "скидка 10%"}, handoff_channel="chat")}
     monkeypatch.setattr(policy, "current", lambda: held["now"])
+    monkeypatch.setattr(registry, "current", lambda: SimpleNamespace(tenant_id="shop", name="shop"))
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
     return held
 
@@ -179,6 +182,14 @@ def test_a_partial_answer_says_what_is_missing_and_where_to_ask() -> None:
     assert composed(drafted=GOOD).reply.notice is None
     notice = composed(drafted=replace(GOOD, answerability="partially", missing=("цена", "срок"))).reply.notice
     assert notice == "Не нашёл точного ответа: цена; срок. Если это важно, обратитесь к сотруднику."
+
+
+def test_advice_is_given_once() -> None:
+    turn = composed(drafted=replace(GOOD, missing=("цена",), answerability="partially"))
+    notice = partly_answered(turn, (), unsure=("срок",)).reply.notice
+    assert notice == (
+        "Не нашёл точного ответа: цена. Не уверен, что ответил на это: срок. Если это важно, обратитесь к сотруднику."
+    )
 
 
 def test_a_truncated_list_is_announced() -> None:
@@ -326,6 +337,44 @@ def test_a_doubt_holds_only_if_the_knowledge_base_has_nothing() -> None:
         assert (refused.outcome, refused.intent, refused.reply.articles) == ("irrelevant", "irrelevant", ())
     assert composed("?", near(0.06, by_meaning), doubt=doubt, refused=Verdict("human")).outcome == "refused"
     assert composed("?", near(0.34, SOURCE), doubt=doubt, refused=Verdict("human")).outcome == "low_confidence"
+
+
+def test_a_doubtful_plea_is_asked_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MainTopics, "find", lambda _self, _locale: ("Доставка", "Оплата"))
+    doubt = Reading("answerable", 0.6, kind=PLEA)
+    by_meaning = replace(SOURCE, meta={**SOURCE.meta, "scores": {"cosine": 0.85}})
+    asked = composed("всё плохо", near(0.04, by_meaning), doubt=doubt, refused=Verdict("human"))
+    assert (asked.outcome, asked.reply.articles) == ("clarify", ())
+    assert asked.reply.clarification == ("Доставка", "Оплата")
+    assert asked.reply.text == text("outcomes.clarify.plea_topics", "ru")
+    assert composed("?", near(0.07, by_meaning), doubt=doubt, refused=Verdict("human")).outcome == "refused"
+
+
+def test_a_doubtful_complaint_goes_to_a_person() -> None:
+    doubt = Reading("high_stakes", 0.8, "complaint", "complaint")
+    turn = composed("вы там все жулики", doubt=doubt, refused=Verdict("human"))
+    assert (turn.outcome, turn.risk) == ("high_stakes", "complaint")
+    assert turn.reply.text == text("outcomes.high_stakes.complaint", "ru")
+
+
+@pytest.mark.parametrize("kind", ["greeting", "about_assistant"])
+def test_small_talk_names_the_tenant(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    reading = Reading("chitchat", 1.0, kind=kind)
+    assert "shop" not in composed("?", fixed=reading).reply.text
+    monkeypatch.setattr(registry, "current", lambda: SimpleNamespace(tenant_id="shop", name="Пристань"))
+    assert "«Пристань». Я" in composed("?", fixed=reading).reply.text
+
+
+def test_a_short_message_with_two_readings_is_not_answered() -> None:
+    unsure = replace(GOOD, quoted=True, confidence=0.5)
+    elsewhere = document("Вынимайте сетку пассатижами.", "c3", doc_id="mesh")
+    lead = replace(elsewhere, meta={**elsewhere.meta, "relevance": 0.1, "leads": True})
+    turn = composed("плоскогубцами не сломаю?", near(0.5), unsure, in_context=[lead])
+    assert turn.outcome == "low_confidence"
+    assert turn.reply.text == text("outcomes.articles.near_some", "ru")
+    assert "mesh" in {one.passage.doc_id for one in turn.reply.articles}
+    surer = replace(unsure, confidence=0.7)
+    assert composed("плоскогубцами не сломаю?", near(0.7), surer, in_context=[lead]).outcome == "answered"
 
 
 drafts = st.builds(

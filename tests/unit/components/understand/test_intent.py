@@ -12,8 +12,10 @@ import yaml
 from components.language.normalise import fold
 from components.language.words import stems
 from components.turn import Exchange, Intent
+from components.understand import intent
 from components.understand.gibberish import is_gibberish
-from components.understand.intent import CALLBACK, FIXED, IntentClassifier, IntentModel, Reading
+from components.understand.intent import CALLBACK, FIXED, PLEA, IntentClassifier, IntentModel, Reading
+from components.understand.meaning import MeaningModel
 from components.understand.utterances import digest, utterances
 from evaluation.datasets.rows import DATA
 from settings import ROOT
@@ -156,6 +158,7 @@ def test_held_out_messages_are_not_in_the_training_set() -> None:
 @pytest.fixture(autouse=True)
 def terms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
+    monkeypatch.setattr(intent, "vector_of", lambda _text: None)
 
 
 @pytest.fixture(scope="module")
@@ -305,6 +308,60 @@ def test_a_doubtful_question_is_let_through_with_its_doubt(classifier: IntentCla
     assert outputs["question"] == "скинь рецепт сырников плиз"
     assert outputs["doubt"].intent == "irrelevant"
     assert "doubt" not in classifier.run(question="Как вернуть товар?")
+
+
+class Meaning:
+    """A model by meaning that is certain of a label."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def probabilities(self, _vector: object) -> dict[str, float]:
+        return {label: float(label == self.label) for label in IntentModel().labels}
+
+
+def meant(classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+    monkeypatch.setattr(intent, "vector_of", lambda _text: [0.0])
+    monkeypatch.setattr(classifier, "_meaning", Meaning(label))
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"), [("plea", "plea"), ("complaint", "complaint"), ("irrelevant", "irrelevant")]
+)
+def test_a_doubt_is_by_words_and_meaning(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, label: str, kind: str
+) -> None:
+    meant(classifier, monkeypatch, label)
+    assert classifier.run(question="скинь рецепт сырников плиз")["doubt"].kind == kind
+    assert "doubt" not in classifier.run(question="ошибка E20, как исправить?")
+    meant(classifier, monkeypatch, "answerable")
+    assert "doubt" not in classifier.run(question="скинь рецепт сырников плиз")
+
+
+def test_a_plea_in_a_conversation_is_about_its_topic(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meant(classifier, monkeypatch, "plea")
+    question = "пробовала уже, толку никакого"
+    assert classifier.run(question=question)["doubt"].kind == PLEA
+    assert "doubt" not in classifier.run(question=question, history=[Exchange("Люк не открывается", "refused")])
+
+
+def test_a_question_follows_a_greeting_by_its_meaning(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = "hello there, any kettles?"
+    meant(classifier, monkeypatch, "greeting")
+    assert read_as(classifier, message).kind == "greeting"
+    meant(classifier, monkeypatch, "answerable")
+    assert "question" in classifier.run(question=message)
+
+
+def test_the_stored_model_by_meaning_matches_the_utterances() -> None:
+    stored = MeaningModel()
+    assert stored.digest == digest(), "run python -m components.understand.train_intent"
+    assert stored.labels == IntentModel().labels
+    assert sum(stored.probabilities([0.05] * 384).values()) == pytest.approx(1)
 
 
 def test_every_other_intent_has_its_outcome() -> None:
