@@ -43,6 +43,7 @@ _CODE = re.compile(r"(?ms)^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[ \t]*
 _SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 _HTTP = re.compile("https?://", re.IGNORECASE)
 _PORT_TO_FILL_IN = re.compile(r":[A-Za-z_]+(?=/|\Z)")
+_HEAD = re.compile(r"\A((?:(?:[a-z][a-z0-9+.-]*:)?//)?)([^/?#]*)", re.IGNORECASE)
 _PARSER = MarkdownIt("commonmark")
 _PARSER.validateLink = lambda _: True  # type: ignore[assignment,method-assign]  # other renderers may follow any
 _CLICKABLE = frozenset({"http:", "https:", "ftp:"})
@@ -89,9 +90,7 @@ def addresses(text: str) -> frozenset[str]:
 
 def disarmed(address: str) -> str:
     """Defang an address, as security bulletins do, so that it stays readable: `https:[//]evil[.]example/x`."""
-    opening, slashes, rest = address.partition("//") if "//" in address else ("", "", address)
-    host = re.split("[/?#]", rest, maxsplit=1)[0]
-    return f"{opening}{'[//]' if slashes else ''}{host.replace('.', '[.]')}{rest[len(host) :]}"
+    return _HEAD.sub(lambda head: f"{head[1].replace('//', '[//]')}{head[2].replace('.', '[.]')}", address)
 
 
 def rearmed(text: str) -> str:

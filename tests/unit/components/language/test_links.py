@@ -98,6 +98,7 @@ def test_an_address_in_a_command_stays_to_be_read() -> None:
         ("`[войти](javascript:alert(1))`", "`войти`"),
         ("``` https://evil.example", "``` https:[//]evil[.]example"),
         (r"\`https://evil.example`", r"\`[–]`"),
+        ("`evil.com/xhttps://evil.com/1`", "`evil[.]com/xhttps:[//]evil[.]com/1`"),
         ("```\nhttps://evil.example\n```\nhttps://evil.example", "```\nhttps:[//]evil[.]example\n```\n[–]"),
     ):
         assert cleaned(given_text) == shown
