@@ -47,7 +47,7 @@ _LINK = re.compile(
 )
 _EMPTY = re.compile("(?:[a-z][a-z0-9+.-]*:)?//|www[.]", re.IGNORECASE)
 _HOST_GOES_ON = re.compile(r"[^\s<>/?#:|\[\]^%@]{0,512}\.[\w-]++(?!\()|[^\s</?#]{0,512}(?:@|&#?\w+;)|[^\s</?#]{512}")
-"""What makes another host of an address without a path, for parsers that end it at a space alone."""
+"""Text behind an address without a path that changes its host for parsers that end it only at a space."""
 _FOOTED = re.compile(
     r"(?<=[\w)»\"'®™*])[ \t]*(?:\[[ \t]*((?:https?|ftp)://[^\s\[\]<>]+)[ \t]*\]"
     r"|\([ \t]*((?:https?|ftp)://[^\s()\[\]<>]+)[ \t]*\))",
@@ -65,7 +65,7 @@ _HEAD = re.compile(r"\A((?:(?:[a-z][a-z0-9+.-]*:)?//)?)([^/?#]*)", re.IGNORECASE
 _HOST = re.compile(r"[\w.-]+")
 _CLICKABLE = frozenset({"http:", "https:", "ftp:"})
 _ROUNDS = 5
-"""What a link's removal joins can look like another link. Each round is safe by itself."""
+"""Text that a removed link joins can look like another link. Each round is safe by itself."""
 _TRAILING = ".,;:!?)]*_~"
 _OWN_MACHINE = frozenset({"localhost", "127.0.0.1"})
 

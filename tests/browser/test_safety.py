@@ -97,6 +97,24 @@ def test_no_text_runs_anything(page: Page, service: FakeService, address: str) -
     assert hits == []
 
 
+def test_only_an_address_that_is_spelt_out_is_a_link(page: Page, service: FakeService, address: str) -> None:
+    service.begin()
+    for text in (
+        "[a](https://shop.example/a?b=1&c=2) https://shop.example/b www.shop.example/c <https://shop.example/d>",
+        "<http:/evil.example/x> [a [b]](https:evil.example) ![c](http:/evil.example/x)",
+        "[d](<ht\ttp:/evil.example>) [e](http\\://evil.example)\n\n[f]\n\n[f]: http\\://evil.example",
+    ):
+        service.say(turn("answered", text))
+    page.goto(address)
+    open_chat(page)
+    expect(page.locator(".message").nth(2)).to_be_attached()
+    links = page.locator(".messages .text").evaluate_all(
+        "all => all.flatMap(one => [...one.querySelectorAll('a')].map(a => a.href))"
+    )
+    shop = "https://shop.example"
+    assert links == [f"{shop}/a?b=1&c=2", f"{shop}/b", "http://www.shop.example/c", f"{shop}/d"]
+
+
 def test_a_strict_page_has_nothing_to_complain_of(page: Page, service: FakeService) -> None:
     service.answers = [OUTCOMES["answered"](), OUTCOMES["low_confidence"]()]
     policy = (

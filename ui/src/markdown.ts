@@ -8,6 +8,7 @@ import { Lexer, type Token, type Tokens } from 'marked';
 
 export const FOLDED_AFTER = 4;
 const CITATION = /(\S{0,24} ?)\[(\d{1,3})\]([.,;:!?…)»]*)/;
+const SPELT_OUT = /^(?:https?:\/\/|mailto:|tel:)/i;
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
 export interface Rendering {
@@ -16,10 +17,14 @@ export interface Rendering {
   more(count: number): string;
 }
 
+interface Context extends Rendering {
+  readonly text: string;
+}
+
 type Piece = TemplateResult | string | typeof nothing;
 
 export function markdown(text: string, rendering: Rendering): Piece[] {
-  return blocks(new Lexer({ gfm: true, breaks: true }).lex(text), rendering);
+  return blocks(new Lexer({ gfm: true, breaks: true }).lex(text), { ...rendering, text });
 }
 
 /** Return an address that is safe to open; undefined for scripts, data and other schemes. */
@@ -37,11 +42,11 @@ export function documentLink(address: string | null | undefined, service: string
   return safeLink(address?.startsWith('/help/') ? service + address : address);
 }
 
-function blocks(tokens: readonly Token[], rendering: Rendering): Piece[] {
+function blocks(tokens: readonly Token[], rendering: Context): Piece[] {
   return tokens.map((token) => block(token, rendering));
 }
 
-function block(token: Token, rendering: Rendering): Piece {
+function block(token: Token, rendering: Context): Piece {
   switch (token.type) {
     case 'space':
     case 'def':
@@ -67,7 +72,7 @@ function block(token: Token, rendering: Rendering): Piece {
   }
 }
 
-function list(token: Tokens.List, rendering: Rendering): TemplateResult {
+function list(token: Tokens.List, rendering: Context): TemplateResult {
   const item = (one: Tokens.ListItem): TemplateResult => html`<li>${blocks(one.tokens, rendering)}</li>`;
   if (!token.ordered) return html`<ul>${token.items.map(item)}</ul>`;
   const first = Number(token.start) || 1;
@@ -88,7 +93,7 @@ function list(token: Tokens.List, rendering: Rendering): TemplateResult {
 function folded(
   rest: readonly Tokens.ListItem[],
   first: number,
-  rendering: Rendering,
+  rendering: Context,
   item: (one: Tokens.ListItem) => TemplateResult,
 ): TemplateResult {
   return html`<details class="steps">
@@ -102,7 +107,7 @@ function marks(items: readonly Tokens.ListItem[]): number[] {
   return [...new Set(found.map((match) => Number(match[1])))];
 }
 
-function table(token: Tokens.Table, rendering: Rendering): TemplateResult {
+function table(token: Tokens.Table, rendering: Context): TemplateResult {
   const cells = (row: readonly Tokens.TableCell[]): TemplateResult[] =>
     row.map((cell) => html`<td>${inline(cell, rendering)}</td>`);
   return html`<div class="wide" tabindex="0" role="group">
@@ -113,11 +118,11 @@ function table(token: Tokens.Table, rendering: Rendering): TemplateResult {
   </div>`;
 }
 
-function inline(token: { readonly tokens?: Token[]; readonly text: string }, rendering: Rendering): Piece[] {
+function inline(token: { readonly tokens?: Token[]; readonly text: string }, rendering: Context): Piece[] {
   return token.tokens ? token.tokens.flatMap((one) => span(one, rendering)) : cited(plain(token.text), rendering);
 }
 
-function span(token: Token, rendering: Rendering): Piece | Piece[] {
+function span(token: Token, rendering: Context): Piece | Piece[] {
   switch (token.type) {
     case 'strong':
       return html`<strong>${inline(token as Tokens.Strong, rendering)}</strong>`;
@@ -141,14 +146,16 @@ function span(token: Token, rendering: Rendering): Piece | Piece[] {
   }
 }
 
-function link(token: Tokens.Link, rendering: Rendering): Piece | Piece[] {
-  const address = safeLink(token.href);
+function link(token: Tokens.Link, rendering: Context): Piece | Piece[] {
+  // Only an address that is spelt out in the text, with its slashes: the service has checked each of these.
+  const spelt = token.href.replace(/^(?:mailto:|http:\/\/(?=www\.))/, '');
+  const address = SPELT_OUT.test(token.href) && rendering.text.includes(spelt) ? safeLink(token.href) : undefined;
   const words = inline(token, rendering);
   return address ? html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
 }
 
 /** Render `[2]` as a button, on one line with the preceding word and the following punctuation. */
-function cited(text: string, rendering: Rendering): Piece[] {
+function cited(text: string, rendering: Context): Piece[] {
   const parts = text.split(CITATION);
   return parts.map((part, place) => {
     if (place % 4 === 0) return part;
