@@ -38,7 +38,7 @@ _SPELT_OUT = re.compile(r"(?:https?|ftp):(?://|\[//\])|//[^\s/]*\.", re.IGNORECA
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _STRIPPED = re.compile(r"[\t\n\r]|\A[\x00-\x20]+")
 # An address ends where another begins, so that none hides in the tail of a welcome one.
-_TAIL = r"(?!https?://|ftp://|(?<=[)\]])//|(?<!/)www\.)[^\s<>\"'`«»{}|]"
+_TAIL = r"(?!https?://|ftp://|(?<=[()\]])//|(?<!/)www\.)[^\s<>\"'`«»{}|]"
 _LINK = re.compile(
     r"(?i)(?P<address>(?:(?P<scheme>(?:https?|ftp):|(?<![\w/])[a-z][a-z0-9+.-]{1,20}:)//"
     rf"|(?<![\w/])//(?!(?<=\[//)\])(?=[^\s/]*\.))(?:www\.)?(?:{_TAIL})*|(?<![^\W_])www\.(?:{_TAIL})*)"
