@@ -58,7 +58,8 @@ def test_everyday_conversations_are_answered(engine: AskEngine) -> None:
 
     price, plea = talk(engine, "en", ["How much is delivery?", "help"])
     assert sources(price) == {"delivery.md"}
-    assert (plea.outcome, plea.reply.clarification) == ("clarify", None)
+    assert plea.outcome == "clarify"
+    assert "Payment" in (plea.reply.clarification or ())
 
     (both,) = talk(engine, "ru", ["Чем E10 отличается от E20?"])
     assert both.outcome == "answered"
