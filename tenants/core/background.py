@@ -6,9 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import Context
 from functools import cache
-from threading import Thread
+from threading import Lock, Thread
 
 _THREADS = 16
+_MAKING = Lock()
 
 
 class Rest(float):
@@ -61,9 +62,14 @@ def start(work: Coroutine[object, object, None]) -> Future[None]:
     return Context().run(asyncio.run_coroutine_threadsafe, work, loop())
 
 
-@cache
 def loop() -> asyncio.AbstractEventLoop:
     """Return the loop, whose thread is a daemon: commands have no other loop, and end without closing it."""
+    with _MAKING:
+        return _made()
+
+
+@cache
+def _made() -> asyncio.AbstractEventLoop:
     made = asyncio.new_event_loop()
     made.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="background"))
     Thread(target=made.run_forever, name="background", daemon=True).start()
