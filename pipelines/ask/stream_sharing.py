@@ -7,8 +7,8 @@ replica runs the turn again, under the same id: the shown part of an answer is t
 
 import asyncio
 import logging
+from collections import deque
 from hashlib import sha256
-from queue import Empty, SimpleQueue
 from secrets import token_hex
 from time import monotonic
 
@@ -46,7 +46,7 @@ class StreamLog:
     def __init__(self, settings: Settings) -> None:
         self.name = token_hex(8)
         self._settings = settings
-        self._queue: SimpleQueue[tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
+        self._waiting: deque[tuple[LoggedStream, LoggedEvent]] = deque()
         self._lost: set[str] = set()
         self._writing = Repeating(self._write, _PACE_SECONDS)
         self._writing.start()
@@ -66,7 +66,7 @@ class StreamLog:
 
     def add(self, stream: LoggedStream, event: Event) -> None:
         """Share the next event. Called in the order of the events."""
-        self._queue.put((stream, LoggedEvent(event.number, event.name, event.data)))
+        self._waiting.append((stream, LoggedEvent(event.number, event.name, event.data)))
         self._writing.wake()
 
     def close(self) -> None:
@@ -87,15 +87,13 @@ class StreamLog:
     def _next(self) -> list[tuple[LoggedStream, LoggedEvent]]:
         """Return the events since the last write, except those of lost streams."""
         events: list[tuple[LoggedStream, LoggedEvent]] = []
-        while True:
-            try:
-                item = self._queue.get_nowait()
-            except Empty:
-                return events
-            if item[0].turn_id not in self._lost:
-                events.append(item)
-            elif item[1].name in LAST:
-                self._lost.discard(item[0].turn_id)
+        while self._waiting:
+            stream, event = self._waiting.popleft()
+            if stream.turn_id not in self._lost:
+                events.append((stream, event))
+            elif event.name in LAST:
+                self._lost.discard(stream.turn_id)
+        return events
 
 
 async def follow(stream: Stream, logged: LoggedStream, holder: str) -> bool:

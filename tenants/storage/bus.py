@@ -108,7 +108,7 @@ class _Link:
             self._unsent = True
             return
         try:
-            self._client.publish(self.topic, json.dumps([self._sender, channel, payload]))
+            redis_server.client(self._settings).publish(self.topic, json.dumps([self._sender, channel, payload]))
         except (RedisError, OporaError) as failed:
             self._unsent, self._resting_until = True, monotonic() + _RECONNECT_SECONDS
             # The change itself is stored, and seen without the notice, too, if later.
@@ -118,7 +118,7 @@ class _Link:
         """Listen in a thread of redis-py's, unless it runs."""
         with self._lock:
             if self._listening is None:
-                subscription = _Subscription(self, self._client)
+                subscription = _Subscription(self, redis_server.client(self._settings))
                 self._listening = subscription.run_in_thread(_PING_SECONDS, daemon=True, exception_handler=self._miss)
 
     def is_live(self) -> bool:
@@ -150,10 +150,6 @@ class _Link:
     def topic(self) -> str:
         """Return Redis' channel of the installation."""
         return f"{redis_server.namespace(self._settings)}:notices"
-
-    @property
-    def _client(self) -> Redis:
-        return redis_server.client(self._settings)
 
     def _pass_on(self, data: str) -> None:
         try:
