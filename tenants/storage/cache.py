@@ -99,6 +99,7 @@ class TenantCache(Generic[T]):
             None if size_of is None else lambda entry: min(max_size, size_of(entry.value)),
         )
         self._loading: dict[Key, Future[T]] = {}
+        self._needed: dict[Key, Future[T]] = {}
         self._rests: dict[Key, float] = {}
         self._lock = RLock()
         self._expiries: Counter[str | None] = Counter()
@@ -138,7 +139,7 @@ class TenantCache(Generic[T]):
             self.hits += is_fresh
             self.misses += not is_fresh
         if entry is None or age >= STALE_SECONDS or entry.revision != revision:
-            return self._load(key, load, revision)
+            return self._load_shared(key, load, revision)
         if is_fresh or monotonic() < self._rests.get(key, 0.0):
             return entry.value
         try:
@@ -182,6 +183,31 @@ class TenantCache(Generic[T]):
                 loading = self._loading[key] = _loaders().submit(copy_context().run, self._load, key, load)
                 loading.add_done_callback(lambda done: self._end(key, done))
             return loading
+
+    def _load_shared(self, key: Key, load: Callable[[T | None], T], revision: object) -> T:
+        """Return a value whose load has begun after this call. Each key has one such load at a time."""
+        with self._lock:
+            earlier = self._needed.get(key)
+        # If the database does not respond, nobody waits for it twice.
+        if earlier is not None and isinstance(error := earlier.exception(), TryAgain):
+            raise error
+        with self._lock:
+            loading = self._needed.get(key)
+            if loading is None:
+                own = self._needed[key] = Future[T]()
+        if loading is not None:
+            return loading.result()
+        try:
+            value = self._load(key, load, revision)
+        except BaseException as error:
+            self._settle(key).set_exception(error)
+            raise
+        self._settle(key).set_result(value)
+        return value
+
+    def _settle(self, key: Key) -> Future[T]:
+        with self._lock:
+            return self._needed.pop(key)
 
     def _end(self, key: Key, done: Future[T]) -> None:
         with self._lock:

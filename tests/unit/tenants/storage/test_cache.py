@@ -1,7 +1,9 @@
 """A kept value is never older than a write in this process."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from time import sleep
 
 import pytest
 
@@ -102,3 +104,30 @@ def test_tenants_do_not_share(clock: Clock) -> None:
     assert cache.get(KEY, lambda _: "a") == "a"
     assert cache.get(("database", "other"), lambda _: "b") == "b"
     assert cache.get(("elsewhere", "acme"), lambda _: "c") == "c"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_simultaneous_readers_share_a_load_of_a_new_revision(fails: bool) -> None:
+    cache: TenantCache[int] = TenantCache()
+    at_once, most, loads, go = 0, 0, [], Event()
+
+    def slow(_known: int | None) -> int:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        loads.append(1)
+        assert go.wait(10)
+        sleep(0.2)
+        at_once -= 1
+        if fails:
+            raise TryAgain
+        return len(loads)
+
+    with ThreadPoolExecutor(8) as pool:
+        reading = [pool.submit(cache.get, KEY, slow, revision) for revision in range(8)]
+        sleep(0.2)
+        go.set()
+        for one in reading:
+            assert isinstance(one.exception(10), TryAgain) if fails else one.result(10)
+    assert most == 1
+    assert len(loads) == 1 if fails else len(loads) <= 3
