@@ -18,7 +18,7 @@ from haystack import component
 
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
-from components.ingest.document import Chunk, Flagged, Refusal, Revision
+from components.ingest.document import Chunk, Flagged, Refusal, Revision, SourceDocument
 from components.ingest.encode import Payload, Text, embedded, encoded, meta_of, payload_of, terms_of, text_of
 from components.ingest.metadata import declared_edges, declared_rejected
 from components.ingest.records import description, document_record, document_version
@@ -27,17 +27,19 @@ from components.turn import Frozen
 from settings import get_settings
 from tenants.core import fairness
 from tenants.core.batches import batches
-from tenants.core.errors import TooLarge
+from tenants.core.errors import CallerError, Invalid, TooLarge
 from tenants.core.json import Json
 from tenants.core.points import Dense
 from tenants.index import open_collection
 from tenants.index.protocol import Collection
 from tenants.knowledge import documents as stored_documents
-from tenants.knowledge import lexicon, relations, versions, writing
+from tenants.knowledge import edges, lexicon, relations, versions, writing
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.lexicon import ChunkTerms
 from tenants.knowledge.versions import DocumentVersion
 
+NO_ROOM = frozenset({"knowledge_base_full", "relations_too_many"})
+"""Refusals of `within_limit`."""
 _STORED_AT_ONCE = 512
 """Chunks of one flush to the disk, whose vectors are held until then: 20 kB each."""
 
@@ -98,25 +100,37 @@ class ChunkWriter:
 def within_limit(revisions: Sequence[Revision]) -> tuple[list[Revision], list[Refusal]]:
     """Return the revisions that the knowledge base has room for, and refusals of the others.
 
-    Threat: one tenant fills the disk that all tenants share. A document that does not grow is always written.
+    Threat: one tenant fills the disk that all tenants share, or its relations the memory. A document that does not grow
+    is always written.
     """
     limit = get_settings().max_chunks
-    if not limit:
-        return list(revisions), []
-    records = stored_documents.find([revision.document.doc_id for revision in revisions])
-    room = limit - open_collection().count()
+    doc_ids = [revision.document.doc_id for revision in revisions]
+    records = stored_documents.find(doc_ids) if limit else {}
+    room = limit - open_collection().count() if limit else 0
+    declared = [_declared_by(revision.document) for revision in revisions]
+    room_for_relations, related = relations.room_of(doc_ids) if any(declared) else (0, {})
     fitting, refusals = list[Revision](), list[Refusal]()
-    for revision in revisions:
+    for revision, own in zip(revisions, declared, strict=True):
         document = revision.document
         record = records.get(document.doc_id)
-        growth = len(revision.chunks) - (record.chunk_count if record else 0)
+        growth = len(revision.chunks) - (record.chunk_count if record else 0) if limit else 0
+        more = own - related.get(document.doc_id, 0)
+        error: CallerError
         if growth > max(0, room):
             error = TooLarge("knowledge_base_full", limit=limit)
-            refusals.append(Refusal(error, document.source, document.line, document.doc_id))
+        elif more > max(0, room_for_relations):
+            error = Invalid("relations_too_many", limit=edges.MAX_RELATIONS)
         else:
             room -= growth
+            room_for_relations -= more
             fitting.append(revision)
+            continue
+        refusals.append(Refusal(error, document.source, document.line, document.doc_id))
     return fitting, refusals
+
+
+def _declared_by(document: SourceDocument) -> int:
+    return len(declared_edges(document)) + len(declared_rejected(document))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from components.ingest.files import files_in
+from components.ingest.write import NO_ROOM
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.run import Run
 from pipelines.ingest.usecase import Ingest
@@ -28,7 +29,6 @@ log = logging.getLogger("opora.watch")
 
 POLL_SECONDS = 2
 _RETRY_SECONDS = 3_600.0
-_NO_ROOM = "knowledge_base_full"
 
 Mark: TypeAlias = tuple[int, int]
 """Size and modification time in nanoseconds; a file with the same values counts as unchanged."""
@@ -108,7 +108,7 @@ class FolderChange:
         :param completed: whether the run was completed; if not, files also keep the documents that they had.
         """
         holdings = run.holdings()
-        refused = {refusal.source for refusal in run.report.errors if refusal.error.code == _NO_ROOM}
+        refused = {refusal.source for refusal in run.report.errors if refusal.error.code in NO_ROOM}
         files: dict[str, WatchedFile] = {}
         for path, (size, modified_ns) in self._marks.items():
             earlier = () if completed else self._documents.get(path, ())

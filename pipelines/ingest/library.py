@@ -11,7 +11,7 @@ from components.ingest.document import Revision
 from components.ingest.inspection import InspectedChunk, inspect
 from components.ingest.reconcile import Findings, Rewrite, compare, repair
 from components.ingest.records import changed, in_force, source_document
-from components.ingest.write import redescribe, reembedded, remove_documents
+from components.ingest.write import redescribe, reembedded, remove_documents, within_limit
 from pipelines.ingest import session
 from pipelines.ingest.session import Session
 from tenants import index
@@ -75,7 +75,8 @@ class Library:
     def change(self, doc_id: str, changes: Mapping[str, Json], *, version: int | None = None) -> DocumentRecord:
         """Set properties, over what the source says and whatever it will say; None takes one back.
 
-        Raises `NotFound` (`document_unknown`, `version_unknown`), `Invalid` (`property_unknown`, `metadata_invalid`).
+        Raises `NotFound` (`document_unknown`, `version_unknown`), `Invalid` (`property_unknown`, `metadata_invalid`,
+        `relations_too_many`).
 
         :param version: an earlier version to put in force first. It becomes the newest one, and stays until the source
             itself changes.
@@ -85,7 +86,10 @@ class Library:
             # What is wrong is found before anything is written.
             changed(record.overrides, changes)
             if version is not None and version != record.version:
-                self._rewrite([Revision(source_document(self.version(doc_id, version)), record.content_hash)])
+                earlier = Revision(source_document(self.version(doc_id, version)), record.content_hash)
+                for refusal in within_limit([earlier])[1]:
+                    raise refusal.error
+                self._rewrite([earlier])
             _change([self.read(doc_id)], changes)
             return self.read(doc_id)
 

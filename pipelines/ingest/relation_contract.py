@@ -6,11 +6,24 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from components.turn import EdgeKind
 from pipelines.ingest.library_contract import Day, Id, Request
-from tenants.knowledge.edges import Edge
+from tenants.knowledge.edges import MAX_LISTED, MAX_RELATIONS, Edge
 from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_LENGTH)]
 _Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_REASON_LENGTH)]
+
+
+class RelationsQuery(Request):
+    """A page of a list."""
+
+    limit: int = Field(MAX_LISTED, ge=1, le=MAX_LISTED)
+    offset: int = Field(0, ge=0, le=MAX_RELATIONS)
+
+
+class EdgesQuery(RelationsQuery):
+    """A page of all edges, or of those of one document."""
+
+    doc_id: str | None = None
 
 
 class EdgeKey(Request):

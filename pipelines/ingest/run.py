@@ -22,7 +22,7 @@ from components.ingest.document import Flagged, Refusal, Revision, SourceDocumen
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
 from components.ingest.reconcile import Rewrite
-from components.ingest.write import ChunkWriter, Prepared, remove_documents, within_limit
+from components.ingest.write import NO_ROOM, ChunkWriter, Prepared, remove_documents, within_limit
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from tenants.accounts.registry import Registry
@@ -48,7 +48,7 @@ _READ_AT_HAND = HARMLESS | {"json_lines"}
 _POLL_SECONDS = 0.05
 """Interval of steps while a batch is being read, so that other work can continue."""
 
-_HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate", "knowledge_base_full"})
+_HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate", *NO_ROOM})
 """Refusals that hide no document: pruning may go on."""
 
 

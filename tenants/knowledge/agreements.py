@@ -7,12 +7,11 @@ again. It is deleted with either of its documents.
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import select
-
 from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid
-from tenants.storage.mapping import records
+from tenants.knowledge.edges import check_room
+from tenants.storage.mapping import read, selected
 from tenants.storage.tables import AgreementRow
 
 
@@ -29,7 +28,10 @@ class Agreement:
 
 
 def put(chunk_id: str, doc_id: str, other_chunk_id: str, other_doc_id: str) -> None:
-    """Mark two passages as consistent. Raises `Invalid` with `pair_invalid` for a passage and itself."""
+    """Mark two passages as consistent.
+
+    Raises `Invalid`: `pair_invalid` for a passage and itself, `relations_too_many`.
+    """
     if chunk_id == other_chunk_id:
         raise Invalid("pair_invalid")
     (first, first_doc), (second, second_doc) = sorted([(chunk_id, doc_id), (other_chunk_id, other_doc_id)])
@@ -43,6 +45,7 @@ def put(chunk_id: str, doc_id: str, other_chunk_id: str, other_doc_id: str) -> N
         at=datetime.now(UTC),
     )
     with changing_relations() as session:
+        check_room(session, AgreementRow, first, second)
         session.merge(row)
 
 
@@ -53,6 +56,7 @@ def remove(chunk_id: str, other_chunk_id: str) -> None:
         session.delete(session.existing(AgreementRow, first, second))
 
 
-def all() -> tuple[Agreement, ...]:
-    """Return all pairs of the tenant, newest first."""
-    return records(Agreement, select(AgreementRow).order_by(AgreementRow.at.desc(), AgreementRow.chunk_id))
+def all(*, limit: int | None = None, offset: int = 0) -> tuple[Agreement, ...]:
+    """Return the pairs of the tenant, newest first."""
+    order = AgreementRow.at.desc(), AgreementRow.chunk_id, AgreementRow.other_chunk_id
+    return read(Agreement, selected(Agreement, AgreementRow).order_by(*order).limit(limit).offset(offset))

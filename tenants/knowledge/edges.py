@@ -7,14 +7,19 @@ declares it, and takes effect again when `b` comes back.
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
-from tenants.storage.mapping import columns_of, record_of, records
-from tenants.storage.tables import DocumentRow, EdgeRow
+from tenants.storage.mapping import columns_of, read, record_of, selected
+from tenants.storage.sessions import TenantSession
+from tenants.storage.tables import AgreementRow, DocumentRow, EdgeRow, RejectedRow
 
 SUPERSEDES = "supersedes"
+MAX_RELATIONS = 20_000
+"""Edges, rejected approaches and agreements of a tenant. After each change, the next question reads all of them."""
+MAX_LISTED = 500
+"""Relations on one page of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +36,24 @@ class Edge:
     weight: float = 1.0
     declared: bool = False
 
-    def row(self) -> EdgeRow:
-        """Return the row to store."""
-        return EdgeRow(**columns_of(self))
+    def values(self) -> dict[str, object]:
+        """Return the columns to store."""
+        return columns_of(self)
 
 
 def put(edge: Edge) -> Edge:
     """Add an operator's edge, or replace the edge of the same kind between the two documents.
 
-    Raises `Invalid` (`edge_to_itself`, `edge_weight_invalid`) and `NotFound` (`document_unknown`).
+    Raises `Invalid` (`edge_to_itself`, `edge_weight_invalid`, `relations_too_many`) and `NotFound`
+    (`document_unknown`).
     """
     check(edge)
     with changing_relations() as session:
         for doc_id in (edge.from_doc, edge.to_doc):
             if session.find(DocumentRow, doc_id) is None:
                 raise NotFound("document_unknown", doc_id=doc_id)
-        row = session.merge(edge.row())
+        check_room(session, EdgeRow, edge.from_doc, edge.kind, edge.to_doc)
+        row = session.merge(EdgeRow(**edge.values()))
         row.declared = False
     return record_of(Edge, row)
 
@@ -57,14 +64,27 @@ def remove(from_doc: str, kind: str, to_doc: str) -> None:
         session.delete(session.existing(EdgeRow, from_doc, kind, to_doc))
 
 
-def of(doc_id: str) -> tuple[Edge, ...]:
+def of(doc_id: str, *, limit: int | None = MAX_LISTED, offset: int = 0) -> tuple[Edge, ...]:
     """Return the document's edges in both directions, largest weight first."""
-    return _select(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id))
+    return _select(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id), limit=limit, offset=offset)
 
 
-def all() -> tuple[Edge, ...]:
-    """Return all edges of the tenant, largest weight first."""
-    return _select()
+def all(*, limit: int | None = None, offset: int = 0) -> tuple[Edge, ...]:
+    """Return the edges of the tenant, largest weight first."""
+    return _select(limit=limit, offset=offset)
+
+
+def count_relations(session: TenantSession) -> int:
+    """Return the number of edges, rejected approaches and agreements of the tenant."""
+    kinds = EdgeRow, RejectedRow, AgreementRow
+    return sum(session.scalar(select(func.count()).select_from(kind)) or 0 for kind in kinds)
+
+
+def check_room(session: TenantSession, kind: type[EdgeRow | RejectedRow | AgreementRow], *key: str) -> None:
+    """Raise `Invalid`, `relations_too_many`, for a new relation of a tenant that has as many as it may."""
+    session.lock_tenant()
+    if session.find(kind, *key) is None and count_relations(session) >= MAX_RELATIONS:
+        raise Invalid("relations_too_many", limit=MAX_RELATIONS)
 
 
 def check(edge: Edge) -> None:
@@ -75,6 +95,6 @@ def check(edge: Edge) -> None:
         raise Invalid("edge_weight_invalid")
 
 
-def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
+def _select(*conditions: ColumnElement[bool], limit: int | None, offset: int) -> tuple[Edge, ...]:
     order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
-    return records(Edge, select(EdgeRow).where(*conditions).order_by(*order))
+    return read(Edge, selected(Edge, EdgeRow, *conditions).order_by(*order).limit(limit).offset(offset))

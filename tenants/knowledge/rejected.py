@@ -12,7 +12,8 @@ from sqlalchemy import func, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
-from tenants.storage.mapping import columns_of, record_of, records
+from tenants.knowledge.edges import check_room
+from tenants.storage.mapping import columns_of, read, record_of, selected
 from tenants.storage.tables import DocumentRow, RejectedRow
 
 MAX_TEXT_LENGTH = 300
@@ -44,24 +45,24 @@ class Rejected:
         """Return an id: the same words of the same document are the same approach."""
         return sha256(f"{self.doc_id or ''}\n{' '.join(self.text.casefold().split())}".encode()).hexdigest()[:12]
 
-    def row(self) -> RejectedRow:
-        """Return the row to store, with today's date if the approach has none."""
+    def values(self) -> dict[str, object]:
+        """Return the columns to store, with today's date if the approach has none."""
         day = self.day or datetime.now(UTC).date().isoformat()
-        return RejectedRow(rejected_id=self.rejected_id, **columns_of(self) | {"day": day})
+        return columns_of(self) | {"rejected_id": self.rejected_id, "day": day}
 
 
 def put(approach: Rejected) -> Rejected:
     """Add an operator's rejected approach, or replace the reason and day of the same one.
 
     Raises `NotFound` (`document_unknown`) if it belongs to a document that the tenant does not have, and `Invalid`
-    (`rejected_too_many`).
+    (`rejected_too_many`, `relations_too_many`).
     """
-    row = approach.row()
+    row = RejectedRow(**approach.values())
     row.declared = False
     with changing_relations() as session:
         if approach.doc_id is not None and session.find(DocumentRow, approach.doc_id) is None:
             raise NotFound("document_unknown", doc_id=approach.doc_id)
-        session.lock_tenant()
+        check_room(session, RejectedRow, row.rejected_id)
         others = select(func.count()).where(RejectedRow.declared.is_(False), RejectedRow.rejected_id != row.rejected_id)
         if (session.scalar(others) or 0) >= MAX_REJECTED:
             raise Invalid("rejected_too_many", limit=MAX_REJECTED)
@@ -75,6 +76,7 @@ def remove(rejected_id: str) -> None:
         session.delete(session.existing(RejectedRow, rejected_id))
 
 
-def all() -> tuple[Rejected, ...]:
-    """Return all rejected approaches of the tenant, newest first."""
-    return records(Rejected, select(RejectedRow).order_by(RejectedRow.day.desc(), RejectedRow.rejected_id))
+def all(*, limit: int | None = None, offset: int = 0) -> tuple[Rejected, ...]:
+    """Return the rejected approaches of the tenant, newest first."""
+    order = RejectedRow.day.desc(), RejectedRow.rejected_id
+    return read(Rejected, selected(Rejected, RejectedRow).order_by(*order).limit(limit).offset(offset))

@@ -4,26 +4,23 @@ The revision is in the registry's record of the tenant, which is in memory anywa
 question nothing, any other a look-up.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, func, or_, select
 
 from tenants.accounts import registry
 from tenants.core.batches import batches
 from tenants.knowledge import agreements, contradictions, edges, rejected
 from tenants.knowledge.contradictions import Contradiction
-from tenants.knowledge.edges import SUPERSEDES, Edge
+from tenants.knowledge.edges import SUPERSEDES, Edge, count_relations
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
-from tenants.storage.mapping import record_of
+from tenants.storage.mapping import selected
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import AgreementRow, ContradictionRow, DocumentRow, EdgeRow, RejectedRow
-
-Declared = TypeVar("Declared", Edge, Rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,9 @@ class Relations:
 
 
 NONE = Relations()
-_MAX_RELATIONS = 200_000
+_CACHED_RELATIONS = 200_000
+_CHANGED_AT_ONCE = 8
+"""Documents whose relations are replaced in one transaction: 4,800 at most."""
 
 
 def _size_of(relations: Relations) -> int:
@@ -51,7 +50,7 @@ def _size_of(relations: Relations) -> int:
     return 1 + sum(map(len, by_document)) + len(relations.rejected)
 
 
-_CACHE: TenantCache[Relations] = TenantCache("relations", _MAX_RELATIONS, _size_of)
+_CACHE: TenantCache[Relations] = TenantCache("relations", _CACHED_RELATIONS, _size_of)
 
 
 def current() -> Relations:
@@ -62,18 +61,37 @@ def current() -> Relations:
     return _CACHE.get(tenant.key, lambda _: _load(), tenant.relations)
 
 
+def room_of(doc_ids: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+    """Return how many relations the tenant may add, and how many it has of each of these documents."""
+    held = Counter[str]()
+    with database.reading() as session:
+        for batch in batches(doc_ids):
+            for owner in (EdgeRow.from_doc, RejectedRow.doc_id):
+                counted = select(owner, func.count()).where(owner.in_(batch)).group_by(owner)
+                held.update({str(doc_id): count for doc_id, count in session.execute(counted)})
+        return max(0, edges.MAX_RELATIONS - count_relations(session)), held
+
+
 def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:
-    """Replace the relations declared by these documents; a run over unchanged relations writes nothing."""
+    """Replace the relations declared by these documents; what operators have set stays.
+
+    A run over unchanged relations writes nothing. A transaction covers few documents: on SQLite, others wait for it.
+    """
     if not (ties or approaches or registry.current().relations):
         return
-    with database.writing() as session:
-        known_ties = session.scalars(select(EdgeRow).where(EdgeRow.from_doc.in_(doc_ids)))
-        known_approaches = session.scalars(select(RejectedRow).where(RejectedRow.doc_id.in_(doc_ids)))
-        changes = (
-            _redeclare(session, Edge, known_ties, ties, lambda tie: (tie.from_doc, tie.kind, tie.to_doc)),
-            _redeclare(session, Rejected, known_approaches, approaches, lambda approach: approach.rejected_id),
-        )
-        if any(changes):
+    with database.reading() as session:
+        stored = _stored(session, doc_ids)
+    given: list[Edge | Rejected] = [*ties, *approaches]
+    new = {_key(one): one for one in given}
+    declared = {key: one for key, one in new.items() if key not in stored or stored[key].declared}
+    obsolete = {_owner(one) for key, one in stored.items() if one.declared and declared.get(key) != one}
+    changed = obsolete | {_owner(one) for key, one in declared.items() if stored.get(key) != one}
+    by_document: dict[str, list[Edge | Rejected]] = defaultdict(list)
+    for one in new.values():
+        by_document[_owner(one)].append(one)
+    for batch in batches((doc_id for doc_id in doc_ids if doc_id in changed), _CHANGED_AT_ONCE):
+        with database.writing() as session:
+            _redeclare(session, batch, [one for doc_id in batch for one in by_document[doc_id]])
             registry.count_relation_change(session)
     registry.expire()
 
@@ -92,24 +110,32 @@ def forget(session: TenantSession, doc_ids: Sequence[str]) -> None:
         registry.count_relation_change(session)
 
 
-def _redeclare(
-    session: TenantSession,
-    kind: type[Declared],
-    rows: Iterable[EdgeRow] | Iterable[RejectedRow],
-    declared: Sequence[Declared],
-    key: Callable[[Declared], object],
-) -> bool:
-    """Replace the declarations of documents; what operators have set stays. Return whether anything changed."""
-    stored = {record_of(kind, row): row for row in rows}
-    set_by_operators = {key(one) for one in stored if not one.declared}
-    wanted = {key(one): one for one in declared if key(one) not in set_by_operators}
-    obsolete = [row for one, row in stored.items() if one.declared and wanted.get(key(one)) != one]
-    new = [one for one in wanted.values() if one not in stored]
-    for row in obsolete:
-        session.delete(row)
-    session.flush()
-    session.add_all(one.row() for one in new)
-    return bool(obsolete or new)
+def _redeclare(session: TenantSession, doc_ids: Sequence[str], declared: Sequence[Edge | Rejected]) -> None:
+    session.remove(EdgeRow, EdgeRow.from_doc.in_(doc_ids), EdgeRow.declared.is_(True))
+    session.remove(RejectedRow, RejectedRow.doc_id.in_(doc_ids), RejectedRow.declared.is_(True))
+    set_by_operators = _stored(session, doc_ids)
+    new = [one for one in declared if _key(one) not in set_by_operators]
+    for kind, table in ((Edge, EdgeRow), (Rejected, RejectedRow)):
+        if rows := [one.values() for one in new if isinstance(one, kind)]:
+            session.insert_rows(table, rows)
+
+
+def _stored(session: TenantSession, doc_ids: Sequence[str]) -> dict[Hashable, Edge | Rejected]:
+    stored: dict[Hashable, Edge | Rejected] = {}
+    for batch in batches(doc_ids):
+        ties = session.execute(selected(Edge, EdgeRow, EdgeRow.from_doc.in_(batch)))
+        stored |= {_key(one): one for one in (Edge(*row) for row in ties)}
+        approaches = session.execute(selected(Rejected, RejectedRow, RejectedRow.doc_id.in_(batch)))
+        stored |= {_key(one): one for one in (Rejected(*row) for row in approaches)}
+    return stored
+
+
+def _owner(one: Edge | Rejected) -> str:
+    return one.from_doc if isinstance(one, Edge) else one.doc_id or ""
+
+
+def _key(one: Edge | Rejected) -> Hashable:
+    return (one.from_doc, one.kind, one.to_doc) if isinstance(one, Edge) else one.rejected_id
 
 
 def _load() -> Relations:

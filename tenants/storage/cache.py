@@ -194,7 +194,7 @@ class TenantCache(Generic[T]):
         with self._lock:
             loading = self._needed.get(key)
             if loading is None:
-                own = self._needed[key] = Future[T]()
+                self._needed[key] = Future[T]()
         if loading is not None:
             return loading.result()
         try:

@@ -1,17 +1,20 @@
-"""A tenant that fills the disk of all with its knowledge base."""
+"""A tenant that fills the disk of all with its knowledge base, or the memory with relations."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from components.ingest.document import SourceDocument
+from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import TooLarge
+from tenants.core.errors import Invalid, TooLarge
 from tenants.index import open_collection
+from tenants.knowledge import edges
 from tenants.work import claims
 from tests.attack.attacking import ATTACKER
 from tests.service.serving import in_force
@@ -36,5 +39,28 @@ def test_a_tenant_stores_no_more_chunks_than_it_may(tmp_path: Path) -> None:
         changed = article("e")
         assert ingest.run([SourceDocument("e", "Другая", changed.text, "e.md"), article("f")]).updated == 1
         assert open_collection().count() == 3
+        claims.close_all()
+        index.close_all()
+
+
+def test_a_tenant_declares_no_more_relations_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edges, "MAX_RELATIONS", 3)
+    ingest = Ingest()
+
+    def declaring(doc_id: str, *others: str) -> SourceDocument:
+        written = article(doc_id)
+        return replace(written, meta={"related_to": list(others), "rejected": [doc_id]})
+
+    with in_force(Settings(data_dir=tmp_path)), acting_as(Tenant(ATTACKER, "anna")):
+        Registry().add(ATTACKER)
+        report = ingest.run([declaring("a", "x"), declaring("b", "x"), article("c")])
+        assert report.added == 2
+        assert [(one.error.code, one.doc_id) for one in report.errors] == [("relations_too_many", "b")]
+        assert ingest.run([declaring("a", "y")]).updated == 1, "it has as many as before"
+        assert ingest.run([article("a")]).updated == 1
+        assert ingest.run([declaring("d", "x", "y")]).added == 1
+        with pytest.raises(Invalid, match="relations_too_many"):
+            Library(ingest.rewrite).restore("a", 1)
+        assert {edge.from_doc for edge in edges.all()} == {"d"}
         claims.close_all()
         index.close_all()

@@ -1,6 +1,6 @@
 """Edges and rejected approaches, on every database: ownership, lifetime and precedence."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +12,7 @@ from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
-from tenants.knowledge import documents, edges, rejected, relations
+from tenants.knowledge import agreements, documents, edges, rejected, relations
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.edges import Edge
 from tenants.knowledge.rejected import Rejected
@@ -199,3 +199,38 @@ def test_the_last_declaration_is_stored(acme: Tenant, runs: list[list[Edge]]) ->
     last = {(edge.kind, edge.to_doc): edge for edge in runs[-1]}
     assert set(edges.all()) == set(last.values())
     assert set(relations.current().edges.get("new", ())) == {edge for edge in last.values() if edge.weight}
+
+
+def test_a_tenant_has_so_many_relations(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edges, "MAX_RELATIONS", 3)
+    with acting_as(OTHER):
+        edges.put(Edge("new", "related_to", "old"))
+    relations.declare(["new"], [declared()], [])
+    rejected.put(Rejected("Вернуть наличными"))
+    agreements.put("1", "new", "2", "old")
+    new: tuple[Callable[[], object], ...] = (
+        lambda: edges.put(Edge("new", "related_to", "old")),
+        lambda: rejected.put(Rejected("Склеить")),
+        lambda: agreements.put("1", "new", "3", "old"),
+    )
+    for put in new:
+        with pytest.raises(Invalid, match="relations_too_many"):
+            put()
+    edges.put(Edge("new", "supersedes", "old", 0.5))
+    rejected.put(Rejected("вернуть наличными", "нельзя"))
+    agreements.put("2", "old", "1", "new")
+    agreements.remove("1", "2")
+    edges.put(Edge("new", "related_to", "old"))
+
+
+def test_many_declarations_are_written_in_short_transactions(acme: Tenant, records: Settings) -> None:
+    doc_ids = [f"{number}" for number in range(20)]
+    ties = [declared(from_doc=doc_id, to_doc=f"to {other}") for doc_id in doc_ids for other in range(100)]
+    commits: list[object] = []
+    event.listen(database.engine(records), "commit", commits.append)
+    relations.declare(doc_ids, ties, [])
+    written = len(commits)
+    relations.declare(doc_ids, ties, [])
+    assert written > 2
+    assert len(commits) == written, "nothing has changed"
+    assert len(edges.all()) == len(ties)

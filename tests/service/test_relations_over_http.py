@@ -55,6 +55,22 @@ def test_an_operator_sets_and_removes(acme: httpx.Client, ingest: Callable[..., 
     assert created not in acme.get("/rejected").json()["rejected"]
 
 
+def test_lists_come_in_pages(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+    others = [f"other {number:03}" for number in range(90)]
+    many = {"doc_id": "many.md", "title": "Связи", "text": "Статья о связях.", "related_to": others}
+    many |= {"implements": others, "rejected": others}
+    assert ingest("acme", [many]).json()["errors"] == []
+    for params in ({}, {"doc_id": "many.md"}):
+        pages = [acme.get("/edges", params={**params, "limit": 100, "offset": at}).json()["edges"] for at in (0, 100)]
+        known = {(edge["kind"], edge["to_doc"]) for page in pages for edge in page}
+        assert len([key for key in known if key[1] in others]) == 180
+        assert len(pages[0]) == 100
+    first, second = (acme.get("/rejected", params={"limit": 45, "offset": at}).json()["rejected"] for at in (0, 45))
+    assert len({one["rejected_id"] for one in (*first, *second)}) == 90
+    assert acme.get("/agreements", params={"limit": 1}).json() == {"agreements": []}
+    problem(acme.get("/edges", params={"limit": 501}), 422, "field_invalid")
+
+
 def test_invalid_edges_are_refused(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
     assert ingest("globex", [{"doc_id": "theirs.md", "text": "Theirs alone."}]).status_code == 200
     edge = {"from_doc": "errors.md", "kind": "related_to", "to_doc": "returns.md"}

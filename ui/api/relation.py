@@ -14,9 +14,11 @@ from pipelines.ingest.relation_contract import (
     EdgeKey,
     EdgeRequest,
     EdgesAnswer,
+    EdgesQuery,
     RejectedAnswer,
     RejectedPart,
     RejectedRequest,
+    RelationsQuery,
 )
 from pipelines.routes import OpenRouter, opens
 from tenants.knowledge import agreements, edges, rejected
@@ -52,9 +54,11 @@ router = OpenRouter("ingest", limit=20_000, tags=["relations"])
 
 
 @router.get(_EDGES)
-def list_edges(doc_id: str | None = None) -> EdgesAnswer:
-    """List all edges, or those of one document in both directions."""
-    return EdgesAnswer(edges=edges.all() if doc_id is None else edges.of(doc_id))
+def list_edges(query: Annotated[EdgesQuery, Query()]) -> EdgesAnswer:
+    """List edges, or those of one document in both directions."""
+    if query.doc_id is None:
+        return EdgesAnswer(edges=edges.all(limit=query.limit, offset=query.offset))
+    return EdgesAnswer(edges=edges.of(query.doc_id, limit=query.limit, offset=query.offset))
 
 
 @router.put(_EDGES)
@@ -65,15 +69,15 @@ def put_edge(body: EdgeRequest) -> Edge:
 
 @router.delete(_EDGES)
 def remove_edge(query: Annotated[EdgeKey, Query()]) -> EdgesAnswer:
-    """Remove an edge. Returns the remaining edges of its `from_doc`."""
+    """Remove an edge. Returns the first page of the remaining edges of its `from_doc`."""
     edges.remove(query.from_doc, query.kind, query.to_doc)
     return EdgesAnswer(edges=edges.of(query.from_doc))
 
 
 @router.get(_REJECTED)
-def list_rejected() -> RejectedAnswer:
-    """List all rejected approaches."""
-    return RejectedAnswer(rejected=rejected.all())
+def list_rejected(query: Annotated[RelationsQuery, Query()]) -> RejectedAnswer:
+    """List rejected approaches."""
+    return RejectedAnswer(rejected=rejected.all(limit=query.limit, offset=query.offset))
 
 
 @router.put(_REJECTED)
@@ -84,9 +88,9 @@ def put_rejected(body: RejectedRequest) -> RejectedPart:
 
 @router.delete("/rejected/{rejected_id}")
 def remove_rejected(rejected_id: str) -> RejectedAnswer:
-    """Withdraw a rejection. Returns the remaining ones."""
+    """Withdraw a rejection. Returns the first page of the remaining ones."""
     rejected.remove(rejected_id)
-    return RejectedAnswer(rejected=rejected.all())
+    return list_rejected(RelationsQuery())
 
 
 @router.get("/contradictions")
@@ -96,21 +100,21 @@ def list_contradictions() -> ContradictionsAnswer:
 
 
 @router.get(_AGREEMENTS)
-def list_agreements() -> AgreementsAnswer:
+def list_agreements(query: Annotated[RelationsQuery, Query()]) -> AgreementsAnswer:
     """List pairs of passages marked as consistent."""
-    return AgreementsAnswer(agreements=agreements.all())
+    return AgreementsAnswer(agreements=agreements.all(limit=query.limit, offset=query.offset))
 
 
 @router.put(_AGREEMENTS)
 @opens(limit=2_000)
 def put_agreement(body: PairRequest) -> AgreementsAnswer:
-    """Mark two passages as consistent. Returns all such pairs."""
+    """Mark two passages as consistent. Returns the first page of such pairs."""
     contradictions.agree(body.chunk_id, body.other_chunk_id)
-    return AgreementsAnswer(agreements=agreements.all())
+    return list_agreements(RelationsQuery())
 
 
 @router.delete(_AGREEMENTS)
 def remove_agreement(query: Annotated[PairRequest, Query()]) -> AgreementsAnswer:
-    """Undo the mark. Returns the remaining pairs."""
+    """Undo the mark. Returns the first page of the remaining pairs."""
     agreements.remove(query.chunk_id, query.other_chunk_id)
-    return AgreementsAnswer(agreements=agreements.all())
+    return list_agreements(RelationsQuery())
