@@ -58,6 +58,7 @@ from ui.desk import assets as desk_assets
 from ui.desk.all import routers as desk_routers
 from ui.desk.view import Desk
 from ui.help import pages as help_pages
+from ui.passwords import Passwords
 from ui.services import Services
 
 log = logging.getLogger("opora.service")
@@ -123,6 +124,7 @@ def create_app(settings: Settings | None = None, most_open: int = MOST_OPEN) -> 
         library=library,
         articles=Articles(ingest, runner),
         evaluations=Evaluation(runner.ask, runner),
+        passwords=Passwords(),
     )
     desk = Desk(desk_assets.Templates(), settings)
     mcp = host.offer_ask(app)

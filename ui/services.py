@@ -11,6 +11,7 @@ from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants.access.quotas import RateLimiter
 from tenants.chats.visitors import Visitors
+from ui.passwords import Passwords
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,4 @@ class Services:
     library: Library
     articles: Articles
     evaluations: Evaluation
+    passwords: Passwords

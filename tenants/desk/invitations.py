@@ -83,7 +83,7 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
         try:
             return operators.add(login, password, role="admin", name=name)
         except OporaError:
-            # Too many passwords to hash, for example: keep the link usable, unless a newer one replaces it.
+            # The login may be taken meanwhile, for example: keep the link usable, unless a newer one replaces it.
             with database.writing() as session:
                 session.lock_tenant()
                 if session.scalar(select(InvitationRow.digest).limit(1)) is None:

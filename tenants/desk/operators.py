@@ -3,7 +3,7 @@
 Threats: a stolen database (argon2id, RFC 9106's second choice of parameters), guessing (an unknown login takes the same
 time; the sign-in page limits attempts), a common password (at least ten characters, and not like the login), a password
 too long to hash cheaply (200 characters), and many sign-ins at once (64 MB each: hashed one at a time with low
-priority, from a short queue).
+priority).
 """
 
 import os
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import BoundedSemaphore, get_native_id
+from threading import get_native_id
 from typing import Literal, TypeAlias, TypeVar
 
 from argon2 import PasswordHasher
@@ -25,7 +25,7 @@ from sqlalchemy import select
 from tenants.accounts import changes
 from tenants.core import context
 from tenants.core.context import Scope, Tenant
-from tenants.core.errors import Busy, Clash, Invalid, NotFound, Unauthenticated
+from tenants.core.errors import Clash, Invalid, NotFound, Unauthenticated
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of, records
@@ -45,7 +45,7 @@ SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
 MIN_PASSWORD, MAX_PASSWORD = 10, 200
 _LOGIN = re.compile(r"[\w.@+-]{2,100}")
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-_NICENESS, _MOST_HASHED = 10, 8
+_NICENESS = 10
 _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$b3BvcmEtb3BvcmEtb3BvcmE$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 """A hash that matches no password."""
 
@@ -339,13 +339,8 @@ def _verify(hashed: str, password: str) -> bool:
 
 
 def _hashed(work: Callable[[], T]) -> T:
-    """Hash in a thread of low priority. Raises `Busy` if the queue is full."""
-    if not _QUEUE.acquire(blocking=False):
-        raise Busy
-    try:
-        return _HASHING.submit(work).result()
-    finally:
-        _QUEUE.release()
+    """Hash in a thread of low priority, one at a time. Requests come from the pool of `ui.passwords`."""
+    return _HASHING.submit(work).result()
 
 
 def _give_way() -> None:
@@ -353,7 +348,6 @@ def _give_way() -> None:
     os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
 
 
-_QUEUE = BoundedSemaphore(_MOST_HASHED)
 _HASHING = ThreadPoolExecutor(1, "passwords", _give_way)
 
 

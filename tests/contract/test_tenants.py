@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from threading import BoundedSemaphore
 
 import pytest
 
@@ -76,11 +75,14 @@ def test_an_invitation_works_once_for_a_day_and_while_nobody_is_there(records: S
 
 def test_invitation_survives_a_busy_moment(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = invitations.invite("acme")
-    monkeypatch.setattr(operators, "_QUEUE", BoundedSemaphore(1))
-    operators._QUEUE.acquire()
-    with pytest.raises(Busy):
-        invitations.accept(secret, login="anna", password=PASSWORD, name="")
-    operators._QUEUE.release()
+
+    def busy(_password: str) -> str:
+        raise Busy
+
+    with monkeypatch.context() as patched:
+        patched.setattr(operators, "_hash", busy)
+        with pytest.raises(Busy):
+            invitations.accept(secret, login="anna", password=PASSWORD, name="")
     assert invitations.accept(secret, login="anna", password=PASSWORD, name="").tenant_id == "acme"
 
 

@@ -51,5 +51,6 @@ def routers(services: Services) -> Iterator[OpenRouter]:
     for written in (articles, gap):
         yield written.router(services.articles)
     yield evaluation.router(services.evaluations)
-    for stored in (records, insight, relation, tool, token, hours, site, webhook, settings, operators):
+    for stored in (records, insight, relation, tool, token, hours, site, webhook, settings):
         yield stored.router
+    yield operators.router(services.passwords)

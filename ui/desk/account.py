@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from pipelines import pages
 from pipelines.connections import limited_as, public_url
-from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
 from tenants.access.quotas import RateLimiter
 from tenants.core import context
@@ -19,11 +18,11 @@ from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimi
 from tenants.desk import operators, sessions
 from tenants.desk.operators import TENANT_ROLES
 from ui.desk.view import Desk, back_to, home, or_again
+from ui.passwords import Passwords
 
 NO_TENANT = Tenant("-", "")
 """Tenant id for counting sign-in attempts; no real tenant can have it."""
 ATTEMPTS_OF_ADDRESS = 10
-_HASHED_AT_ONCE = 4
 """Attempts per address, as a multiple of those per login: a whole office may share one address."""
 
 _Short: TypeAlias = Annotated[str, Form(max_length=200)]
@@ -31,17 +30,16 @@ _Company: TypeAlias = Annotated[str, Form(max_length=255)]
 _Password: TypeAlias = Annotated[str, Form(max_length=1_000)]
 
 
-def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
+def router(desk: Desk, limiter: RateLimiter, passwords: Passwords) -> OpenRouter:
     endpoints = OpenRouter("admin", limit=20_000, page=True, include_in_schema=False)
-    hashing = Pool("passwords", 6)
-    _add_signing_in(endpoints, desk, limiter, hashing)
-    _add_account(endpoints, desk, limiter, hashing)
-    _add_people(endpoints, desk)
+    _add_signing_in(endpoints, desk, limiter, passwords)
+    _add_account(endpoints, desk, limiter, passwords)
+    _add_people(endpoints, desk, passwords)
 
     return endpoints
 
 
-def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwords: Passwords) -> None:
     def form(company: str, next: str, refused: OporaError | None = None, **values: object) -> Response:
         return desk.public(
             "sign_in.html",
@@ -70,9 +68,7 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, has
         address, company = limited_as(request), company.strip()
         try:
             await _admit(limiter, desk.settings.sign_ins_per_minute, login, address, company)
-            operator = await hashing.run(
-                {address: _HASHED_AT_ONCE}, partial(operators.authenticate, login, password, company)
-            )
+            operator = await passwords.sign_in(address, partial(operators.authenticate, login, password, company))
         except (Unauthenticated, RateLimited, Busy) as refused:
             return await asyncio.to_thread(form, company, next, refused, login=login)
 
@@ -90,7 +86,7 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, has
         return pages.without_session(back_to(pages.SIGN_IN))
 
 
-def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashing: Pool) -> None:
+def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwords: Passwords) -> None:
     def account(refused: OporaError | None = None) -> Response:
         signed_in = sessions.current()
         return desk.page("account.html", refused, sessions=sessions.of(signed_in.operator), this=signed_in.session_id)
@@ -118,7 +114,7 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
             # All sessions have ended, including this one: continue with a new one.
             return pages.signed_in(back_to("/desk/account"), request, operator)
 
-        return await hashing.run({address: _HASHED_AT_ONCE}, change)
+        return await passwords.change(change)
 
     @endpoints.post("/desk/account/sessions/end")
     @opens(scope=pages.SIGNED_IN)
@@ -133,7 +129,7 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, hashin
         return pages.without_session(back_to(pages.SIGN_IN))
 
 
-def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
+def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None:
     def people(
         request: Request, refused: OporaError | None = None, login: str = "", name: str = "", role: str = ""
     ) -> Response:
@@ -156,18 +152,14 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
     again = or_again(lambda refused, request, **_: people(request, refused), Invalid)
 
     @endpoints.post("/desk/people/add")
-    @or_again(
-        lambda refused, request, login, name, role, **_: people(request, refused, login, name, role),
-        Invalid,
-    )
-    def add_person(
-        request: Request,  # noqa: ARG001 - for `people`
-        login: _Short = "",
-        password: _Password = "",
-        role: _Short = "operator",
-        name: _Short = "",
+    async def add_person(
+        request: Request, login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
     ) -> Response:
-        operators.add(login, password, role=operators.checked_role(role), name=name)
+        try:
+            checked = operators.checked_role(role)
+            await passwords.change(partial(operators.add, login, password, role=checked, name=name))
+        except Invalid as refused:
+            return await asyncio.to_thread(people, request, refused, login, name, role)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/change")
@@ -198,13 +190,11 @@ def _add_people(endpoints: OpenRouter, desk: Desk) -> None:
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/password")
-    @again
-    def set_password(
-        request: Request,  # noqa: ARG001 - for `people`
-        login: _Short,
-        password: _Password = "",
-    ) -> Response:
-        operators.set_password(login, password)
+    async def set_password(request: Request, login: _Short, password: _Password = "") -> Response:
+        try:
+            await passwords.change(partial(operators.set_password, login, password))
+        except Invalid as refused:
+            return await asyncio.to_thread(people, request, refused)
         return back_to("/desk/people")
 
 

@@ -12,12 +12,12 @@ from ui.services import Services
 
 def routers(desk: Desk, services: Services) -> Iterator[OpenRouter]:
     """Yield the pages in the order in which they are matched."""
-    yield account.router(desk, services.limiter)
+    yield account.router(desk, services.limiter, services.passwords)
     yield chat.router(desk, services.conversations)
     yield document.router(desk, services.library)
     yield job.router(desk)
     yield live.router
-    yield first_run.router(desk, services.runner)
+    yield first_run.router(desk, services.runner, services.passwords)
     yield gap.router(desk, services.articles)
     yield article.router(desk, services.articles)
     yield doubt.router(desk)
@@ -29,5 +29,5 @@ def routers(desk: Desk, services: Services) -> Iterator[OpenRouter]:
     for settings in (policy, offers, hours, site, tool, webhook, token, model, sign_in, change):
         yield settings.router(desk)
     yield sso.router(desk, services.limiter)
-    yield tenant.router(desk)
+    yield tenant.router(desk, services.passwords)
     yield assets.router()

@@ -12,7 +12,7 @@ from components.language.texts import LOCALES
 from pipelines import pages, problems
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
-from pipelines.connections import public_url
+from pipelines.connections import limited_as, public_url
 from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
@@ -23,6 +23,7 @@ from tenants.knowledge import catalogue
 from tenants.work import jobs
 from ui.desk import conversation, job
 from ui.desk.view import Desk, back_to, or_again
+from ui.passwords import Passwords
 
 _LINK = "/desk/first-run/{secret}"
 _WELCOME = "/desk/welcome"
@@ -42,7 +43,7 @@ class FirstRunForm(BaseModel):
     password: _Field = ""
 
 
-def router(desk: Desk, runner: Runner) -> OpenRouter:
+def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
     endpoints = OpenRouter("admin", limit=20_000, page=True, include_in_schema=False)
 
     def first(secret: str, refused: OporaError | None = None, form: FirstRunForm | None = None) -> Response:
@@ -57,11 +58,16 @@ def router(desk: Desk, runner: Runner) -> OpenRouter:
 
     @endpoints.post(_LINK)
     @opens(scope=None)
-    @or_again(lambda refused, secret, form, **_: first(secret, refused, form), Invalid)
-    def set_up(request: Request, secret: str, form: Annotated[FirstRunForm, Form()]) -> Response:
-        locale = form.locale if form.locale in LOCALES else LOCALES[0]
-        admin = first_run.set_up(secret, **form.model_dump(exclude={"locale"}), locale=locale)
-        return pages.signed_in(back_to(_WELCOME), request, admin)
+    async def set_up(request: Request, secret: str, form: Annotated[FirstRunForm, Form()]) -> Response:
+        def begin() -> Response:
+            locale = form.locale if form.locale in LOCALES else LOCALES[0]
+            try:
+                admin = first_run.set_up(secret, **form.model_dump(exclude={"locale"}), locale=locale)
+            except Invalid as refused:
+                return first(secret, refused, form)
+            return pages.signed_in(back_to(_WELCOME), request, admin)
+
+        return await passwords.sign_in(limited_as(request), begin)
 
     def steps(request: Request, refused: OporaError | None = None, **values: object) -> Response:
         """Return the page with the next steps. Each step shows whether it is done, so that the admin can leave and come

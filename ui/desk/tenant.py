@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from components.language.texts import LOCALES
 from pipelines import pages
-from pipelines.connections import public_url
+from pipelines.connections import limited_as, public_url
 from pipelines.routes import OpenRouter, opens
 from tenants.access import quotas
 from tenants.accounts import policy, registry
@@ -21,6 +21,7 @@ from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
 from ui.desk.view import Desk, back_to, or_again
+from ui.passwords import Passwords
 
 _ALL, _ONE = "/desk/tenants", "/desk/tenants/one"
 _INVITATION = "/desk/invitation/{secret}"
@@ -29,7 +30,7 @@ _NO_NUL = r"^[^\x00]*$"
 _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 
 
-def router(desk: Desk) -> OpenRouter:
+def router(desk: Desk, passwords: Passwords) -> OpenRouter:
     endpoints = OpenRouter(pages.INSTALLATION, limit=20_000, page=True, include_in_schema=False)
 
     def listed(
@@ -103,10 +104,17 @@ def router(desk: Desk) -> OpenRouter:
 
     @endpoints.post(_INVITATION)
     @opens(scope=None)
-    @or_again(lambda refused, secret, **given: invitation(secret, refused, **given), Invalid)
-    def accept(request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = "") -> Response:
-        admin = invitations.accept(secret, login=login, password=password, name=name)
-        return pages.signed_in(back_to("/desk/welcome"), request, admin)
+    async def accept(
+        request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = ""
+    ) -> Response:
+        def begin() -> Response:
+            try:
+                admin = invitations.accept(secret, login=login, password=password, name=name)
+            except Invalid as refused:
+                return invitation(secret, refused, login, name)
+            return pages.signed_in(back_to("/desk/welcome"), request, admin)
+
+        return await passwords.sign_in(limited_as(request), begin)
 
     return endpoints
 
