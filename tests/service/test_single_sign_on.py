@@ -162,6 +162,8 @@ def test_a_foreign_signature_and_an_unsigned_token_are_refused(
         {"email": "vera@evil.example", "email_verified": True},
         {"email": "vera@evil.example@shop.example", "email_verified": True},
         {"email": "vera@sub.shop.example", "email_verified": True},
+        {"email": "\uff56era@shop.example", "email_verified": True},
+        {"email": "vera@\u017fhop.example", "email_verified": True},
     ],
     ids=str,
 )

@@ -4,7 +4,8 @@ Threats and defences:
 
 - a callback started by an attacker: state in an encrypted cookie of this browser, valid for ten minutes, and PKCE;
 - a token for another client or time: signature by the provider's own keys, `iss`, `aud`, `azp`, `exp`, `nonce`;
-- someone else's e-mail address: it must be verified, and of an allowed domain or added in advance;
+- someone else's e-mail address: it must be verified, of an allowed domain or added in advance, and spelled as the login
+  except for ASCII case: to the provider, an address with a full-width letter may belong to another person;
 - a login of another tenant: accounts of different tenants never share anything;
 - a provider in our own network: every address is checked like those of tools;
 - a provider that names another provider's endpoints: the issuer must be the configured one;
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from secrets import token_urlsafe
+from string import ascii_lowercase, ascii_uppercase
 from threading import Lock
 from time import time
 from typing import TypeAlias
@@ -46,6 +48,7 @@ _SECONDS = 5.0
 _FAILURES, _PAUSE_SECONDS = 3, 30.0
 _DOCUMENTS_OF_TENANT = 4
 """Cached documents of a tenant, so that one whose addresses change all the time does not fill the memory."""
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _RANK: tuple[TenantRole, ...] = ("operator", "editor", "admin")
 
 _Document: TypeAlias = Mapping[str, object]
@@ -240,8 +243,11 @@ def admitted(provider: Provider, claims: _Document) -> Operator:
     is_verified = verified is True or verified == "true"
     if not isinstance(email, str) or not is_verified or email.count("@") != 1:
         raise Forbidden("sso_refused")
+    login = operators.normal_login(email)
+    if login != email.translate(_LOWER):
+        raise Forbidden("sso_refused")
     name = claims.get("name")
-    of_domain = operators.normal_login(email).rpartition("@")[2] in provider.domains
+    of_domain = login.rpartition("@")[2] in provider.domains
     try:
         return operators.admit(
             email,
