@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid
-from tenants.knowledge.edges import check_room
+from tenants.knowledge.edges import MAX_LISTED, check_room
 from tenants.storage.mapping import read, selected
 from tenants.storage.tables import AgreementRow
 
@@ -56,7 +56,12 @@ def remove(chunk_id: str, other_chunk_id: str) -> None:
         session.delete(session.existing(AgreementRow, first, second))
 
 
-def all(*, limit: int | None = None, offset: int = 0) -> tuple[Agreement, ...]:
-    """Return the pairs of the tenant, newest first."""
+def all() -> tuple[Agreement, ...]:
+    """Return all pairs of the tenant, newest first."""
+    return page(limit=None)
+
+
+def page(*, limit: int | None = MAX_LISTED, offset: int = 0) -> tuple[Agreement, ...]:
+    """Return pairs of the tenant, newest first."""
     order = AgreementRow.at.desc(), AgreementRow.chunk_id, AgreementRow.other_chunk_id
     return read(Agreement, selected(Agreement, AgreementRow).order_by(*order).limit(limit).offset(offset))

@@ -7,7 +7,7 @@ declares it, and takes effect again when `b` comes back.
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import func, or_, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
@@ -64,14 +64,23 @@ def remove(from_doc: str, kind: str, to_doc: str) -> None:
         session.delete(session.existing(EdgeRow, from_doc, kind, to_doc))
 
 
-def of(doc_id: str, *, limit: int | None = MAX_LISTED, offset: int = 0) -> tuple[Edge, ...]:
-    """Return the document's edges in both directions, largest weight first."""
-    return _select(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id), limit=limit, offset=offset)
+def of(doc_id: str) -> tuple[Edge, ...]:
+    """Return the first page of the document's edges in both directions, largest weight first."""
+    return page(doc_id)
 
 
-def all(*, limit: int | None = None, offset: int = 0) -> tuple[Edge, ...]:
-    """Return the edges of the tenant, largest weight first."""
-    return _select(limit=limit, offset=offset)
+def all() -> tuple[Edge, ...]:
+    """Return all edges of the tenant, largest weight first."""
+    return page(limit=None)
+
+
+def page(doc_id: str | None = None, *, limit: int | None = MAX_LISTED, offset: int = 0) -> tuple[Edge, ...]:
+    """Return edges of the tenant, or of one document in both directions, largest weight first."""
+    query = selected(Edge, EdgeRow)
+    if doc_id is not None:
+        query = query.where(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id))
+    order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
+    return read(Edge, query.order_by(*order).limit(limit).offset(offset))
 
 
 def count_relations(session: TenantSession) -> int:
@@ -93,8 +102,3 @@ def check(edge: Edge) -> None:
         raise Invalid("edge_to_itself", doc_id=edge.from_doc)
     if not 0 <= edge.weight <= 1:
         raise Invalid("edge_weight_invalid")
-
-
-def _select(*conditions: ColumnElement[bool], limit: int | None, offset: int) -> tuple[Edge, ...]:
-    order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
-    return read(Edge, selected(Edge, EdgeRow, *conditions).order_by(*order).limit(limit).offset(offset))

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
-from tenants.knowledge.edges import check_room
+from tenants.knowledge.edges import MAX_LISTED, check_room
 from tenants.storage.mapping import columns_of, read, record_of, selected
 from tenants.storage.tables import DocumentRow, RejectedRow
 
@@ -76,7 +76,12 @@ def remove(rejected_id: str) -> None:
         session.delete(session.existing(RejectedRow, rejected_id))
 
 
-def all(*, limit: int | None = None, offset: int = 0) -> tuple[Rejected, ...]:
-    """Return the rejected approaches of the tenant, newest first."""
+def all() -> tuple[Rejected, ...]:
+    """Return all rejected approaches of the tenant, newest first."""
+    return page(limit=None)
+
+
+def page(*, limit: int | None = MAX_LISTED, offset: int = 0) -> tuple[Rejected, ...]:
+    """Return rejected approaches of the tenant, newest first."""
     order = RejectedRow.day.desc(), RejectedRow.rejected_id
     return read(Rejected, selected(Rejected, RejectedRow).order_by(*order).limit(limit).offset(offset))

@@ -123,9 +123,9 @@ def _redeclare(session: TenantSession, doc_ids: Sequence[str], declared: Sequenc
 def _stored(session: TenantSession, doc_ids: Sequence[str]) -> dict[Hashable, Edge | Rejected]:
     stored: dict[Hashable, Edge | Rejected] = {}
     for batch in batches(doc_ids):
-        ties = session.execute(selected(Edge, EdgeRow, EdgeRow.from_doc.in_(batch)))
+        ties = session.execute(selected(Edge, EdgeRow).where(EdgeRow.from_doc.in_(batch)))
         stored |= {_key(one): one for one in (Edge(*row) for row in ties)}
-        approaches = session.execute(selected(Rejected, RejectedRow, RejectedRow.doc_id.in_(batch)))
+        approaches = session.execute(selected(Rejected, RejectedRow).where(RejectedRow.doc_id.in_(batch)))
         stored |= {_key(one): one for one in (Rejected(*row) for row in approaches)}
     return stored
 

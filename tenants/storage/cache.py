@@ -188,7 +188,7 @@ class TenantCache(Generic[T]):
         """Return a value whose load has begun after this call. Each key has one such load at a time."""
         with self._lock:
             earlier = self._needed.get(key)
-        # If the database does not respond, nobody waits for it twice.
+        # Do not wait for a database that does not respond a second time.
         if earlier is not None and isinstance(error := earlier.exception(), TryAgain):
             raise error
         with self._lock:

@@ -5,7 +5,7 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import Select, select
 
 from tenants.storage import database
 from tenants.storage.tables import Base
@@ -33,9 +33,9 @@ def records(kind: type[Record], query: Select[Any]) -> tuple[Record, ...]:
         return tuple(record_of(kind, row) for row in session.scalars(query))
 
 
-def selected(kind: type[Record], table: type[Base], *conditions: ColumnElement[bool]) -> Select[Any]:
+def selected(kind: type[Record], table: type[Base]) -> Select[Any]:
     """Return a query of the columns that are the fields of a dataclass, for `read`."""
-    return select(*(getattr(table, name) for name in _names(kind))).where(*conditions)
+    return select(*(getattr(table, name) for name in _names(kind)))
 
 
 def read(kind: type[Record], query: Select[Any]) -> tuple[Record, ...]:

@@ -57,9 +57,9 @@ def test_an_operator_sets_and_removes(acme: httpx.Client, ingest: Callable[..., 
 
 def test_lists_come_in_pages(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
     others = [f"other {number:03}" for number in range(90)]
-    many = {"doc_id": "many.md", "title": "Связи", "text": "Статья о связях.", "related_to": others}
-    many |= {"implements": others, "rejected": others}
-    assert ingest("acme", [many]).json()["errors"] == []
+    article = {"doc_id": "many.md", "title": "Связи", "text": "Статья о связях.", "related_to": others}
+    article |= {"implements": others, "rejected": others}
+    assert ingest("acme", [article]).json()["errors"] == []
     for params in ({}, {"doc_id": "many.md"}):
         pages = [acme.get("/edges", params={**params, "limit": 100, "offset": at}).json()["edges"] for at in (0, 100)]
         known = {(edge["kind"], edge["to_doc"]) for page in pages for edge in page}

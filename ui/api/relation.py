@@ -56,9 +56,7 @@ router = OpenRouter("ingest", limit=20_000, tags=["relations"])
 @router.get(_EDGES)
 def list_edges(query: Annotated[EdgesQuery, Query()]) -> EdgesAnswer:
     """List edges, or those of one document in both directions."""
-    if query.doc_id is None:
-        return EdgesAnswer(edges=edges.all(limit=query.limit, offset=query.offset))
-    return EdgesAnswer(edges=edges.of(query.doc_id, limit=query.limit, offset=query.offset))
+    return EdgesAnswer(edges=edges.page(query.doc_id, limit=query.limit, offset=query.offset))
 
 
 @router.put(_EDGES)
@@ -77,7 +75,7 @@ def remove_edge(query: Annotated[EdgeKey, Query()]) -> EdgesAnswer:
 @router.get(_REJECTED)
 def list_rejected(query: Annotated[RelationsQuery, Query()]) -> RejectedAnswer:
     """List rejected approaches."""
-    return RejectedAnswer(rejected=rejected.all(limit=query.limit, offset=query.offset))
+    return RejectedAnswer(rejected=rejected.page(limit=query.limit, offset=query.offset))
 
 
 @router.put(_REJECTED)
@@ -102,7 +100,7 @@ def list_contradictions() -> ContradictionsAnswer:
 @router.get(_AGREEMENTS)
 def list_agreements(query: Annotated[RelationsQuery, Query()]) -> AgreementsAnswer:
     """List pairs of passages marked as consistent."""
-    return AgreementsAnswer(agreements=agreements.all(limit=query.limit, offset=query.offset))
+    return AgreementsAnswer(agreements=agreements.page(limit=query.limit, offset=query.offset))
 
 
 @router.put(_AGREEMENTS)

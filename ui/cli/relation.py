@@ -46,7 +46,7 @@ def _print_rejected(answer: RejectedAnswer) -> None:
 
 @edge_group.tenant_command("list", show=_print_edges)
 def edge_list(doc: Annotated[str | None, typer.Option(help=message("help.doc"))] = None) -> EdgesAnswer:
-    return EdgesAnswer(edges=edges.all() if doc is None else edges.of(doc, limit=None))
+    return EdgesAnswer(edges=edges.page(doc, limit=None))
 
 
 @edge_group.tenant_command("add")

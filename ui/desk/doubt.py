@@ -12,7 +12,7 @@ from pipelines.ingest.relation_contract import RejectedRequest
 from pipelines.routes import OpenRouter
 from tenants.core.errors import CallerError, Invalid, OporaError
 from tenants.desk import operators
-from tenants.knowledge import agreements, edges, freshness, rejected
+from tenants.knowledge import agreements, freshness, rejected
 from ui.desk import conversation
 from ui.desk.view import Desk, back_to, or_again
 
@@ -49,7 +49,7 @@ def router(desk: Desk) -> OpenRouter:
             section="gaps",
             tab="contradictions",
             pairs=contradictions.undecided()[:_SHOWN],
-            agreed=agreements.all(limit=_SHOWN),
+            agreed=agreements.page(limit=_SHOWN),
             people=conversation.names(operators.all()),
         )
 
@@ -73,7 +73,7 @@ def router(desk: Desk) -> OpenRouter:
             refused,
             section="gaps",
             tab="rejected",
-            rejected=rejected.all(limit=edges.MAX_LISTED),
+            rejected=rejected.page(),
             limits=rejected,
             text=text,
             reason=reason,

@@ -109,12 +109,12 @@ def test_tenants_do_not_share(clock: Clock) -> None:
 @pytest.mark.parametrize("fails", [False, True])
 def test_simultaneous_readers_share_a_load_of_a_new_revision(fails: bool) -> None:
     cache: TenantCache[int] = TenantCache()
-    at_once, most, loads, go = 0, 0, [], Event()
+    at_once, highest, loads, go = 0, 0, [], Event()
 
     def slow(_known: int | None) -> int:
-        nonlocal at_once, most
+        nonlocal at_once, highest
         at_once += 1
-        most = max(most, at_once)
+        highest = max(highest, at_once)
         loads.append(1)
         assert go.wait(10)
         sleep(0.2)
@@ -129,5 +129,5 @@ def test_simultaneous_readers_share_a_load_of_a_new_revision(fails: bool) -> Non
         go.set()
         for one in reading:
             assert isinstance(one.exception(10), TryAgain) if fails else one.result(10)
-    assert most == 1
+    assert highest == 1
     assert len(loads) == 1 if fails else len(loads) <= 3
