@@ -117,7 +117,10 @@ class Settings(BaseSettings):
         30, ge=0, le=1_000_000, description="Messages a minute of a customer in one chat; 0: off."
     )
     sign_ins_per_minute: int = Field(
-        5, ge=0, le=1_000_000, description="Attempts a minute to sign in to the desk as one operator; 0: off."
+        5,
+        ge=0,
+        le=1_000_000,
+        description="Attempts a minute of an address to sign in as one operator; 0: off.",
     )
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Maximum request body of a question.")
     max_upload_bytes: int = Field(

@@ -271,6 +271,11 @@ def test_guessing_is_slow_and_says_nothing(anybody: httpx.Client) -> None:
     late = _sign_in(anybody, "guessed", PASSWORD)
     assert late.status_code == 429
     assert int(late.headers["retry-after"]) > 0
+    # The owner, at another address, is not kept out by whoever knows the login.
+    with httpx.Client(
+        base_url=anybody.base_url, transport=httpx.HTTPTransport(local_address="127.0.0.2"), timeout=60
+    ) as elsewhere:
+        assert _sign_in(elsewhere, "guessed", PASSWORD).status_code == 303
 
 
 @pytest.mark.parametrize(

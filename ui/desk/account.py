@@ -209,10 +209,13 @@ def _sign_in_address(request: Request) -> str:
 async def _admit(limiter: RateLimiter, most: int, login: str, address: str, company: str) -> None:
     # Where only one tenant has operators, its name may be left out, and both spellings are one account.
     place = await asyncio.to_thread(operators.place_of, company)
+    account = f"sign-in as {operators.normal_login(login)} of {place}"
     with acting_as(NO_TENANT):
         await limiter.admit_each(
             {
-                f"sign-in as {operators.normal_login(login)} of {place}": most,
+                f"{account} from {address}": most,
+                # Whoever knows a login must not be able to keep its owner out from one address.
+                account: most * ATTEMPTS_OF_ADDRESS,
                 f"sign-ins from {address}": most * ATTEMPTS_OF_ADDRESS,
             }
         )
