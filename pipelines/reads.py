@@ -82,7 +82,7 @@ class Turn:
         if self._held is self._turns.beside:
             loop = asyncio.get_running_loop()
             pause = _PAUSE_SHARE * (loop.time() - self._began) if self._began else 0.0
-            loop.call_later(min(pause, _MOST_PAUSE_SECONDS), self._held.release)
+            loop.call_later(min(pause, _MOST_PAUSE_SECONDS), _release, self._held, self._turns)
         else:
             self._held.release()
         self._held = None
@@ -100,6 +100,11 @@ class Turn:
         await send(message)
         if goes_on:
             await self.begin()
+
+
+def _release(held: Semaphore, _turns: _Turns) -> None:
+    """End a pause. The turns of a tenant are kept until then, even if no other request of it waits."""
+    held.release()
 
 
 async def _let_questions_go_first() -> None:

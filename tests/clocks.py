@@ -1,3 +1,14 @@
+"""Time in tests."""
+
+import asyncio
+
+
+async def everything_waits() -> None:
+    """Let all tasks of the loop go on until they wait for something else."""
+    for _ in range(1_000):
+        await asyncio.sleep(0)
+
+
 class Clock:
     """A clock that the test advances, in place of `monotonic`."""
 

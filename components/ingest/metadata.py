@@ -43,6 +43,7 @@ MAX_METADATA_BYTES = 64_000
 _MAX_VALUE_LENGTH, _MAX_STORED_LENGTH = 1_000, 4_000
 """Characters of a value, and of all values, that each chunk of a document carries."""
 _MAX_DECLARED = 100
+_MOST_KEYWORDS, _KEYWORD_LENGTH = 50, 200
 _KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 
 
@@ -68,6 +69,13 @@ def _printable(text: str) -> str:
 
 def _distinct(labels: list[str]) -> list[str]:
     return list(dict.fromkeys(labels))
+
+
+def _keywords(value: object) -> list[str]:
+    """Return keywords given as a list or as text with commas. What is no word is left out."""
+    listed = value if isinstance(value, list | tuple) else str(value or "").split(",")
+    words = (str(one).strip()[:_KEYWORD_LENGTH] for one in listed if isinstance(one, str | int))
+    return list(dict.fromkeys(filter(None, words)))[:_MOST_KEYWORDS]
 
 
 _Word = Annotated[str, BeforeValidator(_as_text), StringConstraints(strict=True, min_length=1, max_length=200)]
@@ -119,7 +127,7 @@ class _Known(BaseModel):
     evidence_tier: _Word | None = None
     priority: Annotated[StrictInt, Field(ge=0, le=100)] | None = None
     tags: _Labels | None = None
-    keywords: _Labels | None = None
+    keywords: Annotated[list[str], BeforeValidator(_keywords)] | None = None
     flags: _Labels | None = None
     updated_at: Annotated[str, BeforeValidator(_day)] | None = None
     depends_on: _Edges | None = None

@@ -210,7 +210,8 @@ class IntentClassifier(Nested):
             is_doubtful = doubt.probability >= (self.plea_from if doubt.kind == PLEA else self.tone_from)
             is_doubtful = is_doubtful and not (doubt.kind == PLEA and has_topic)
         is_familiar = doubt.intent == "irrelevant" and self._is_on_topic(question)
-        return doubt if is_doubtful and not is_familiar and not codes(question) else None
+        is_off = self._threshold(doubt.intent) > 1
+        return doubt if is_doubtful and not is_off and not is_familiar and not codes(question) else None
 
     def _is_question(self, message: str) -> bool:
         """Return whether a message is rather about a matter than not, by its meaning; False if it has no vector."""

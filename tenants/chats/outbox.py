@@ -89,7 +89,9 @@ def enqueue(session: TenantSession, event: EventName, chat_id: str, data: Mappin
 def add(
     session: TenantSession, receiver: str, event: str, chat_id: str, data: Mapping[str, object], *, due_at: datetime
 ) -> None:
-    """Write an event for one receiver of the tenant in context, to be sent from a time on."""
+    """Write an event for one receiver of the tenant in context, to be sent from a time on, if it has room."""
+    if not _has_room(session, receiver):
+        return
     row = _event(receiver, event, chat_id, data, datetime.now(UTC))
     row.next_at = due_at
     session.add(row)
@@ -185,16 +187,19 @@ def _claim(tenant_id: str, delivery_id: str, now: datetime) -> Delivery | None:
         return record_of(Delivery, row)
 
 
-def settle(delivery: Delivery, *, fault: str = "", final: bool = False, now: datetime | None = None) -> DeliveryState:
+def settle(
+    delivery: Delivery, *, fault: str = "", final: bool = False, sent: bool = True, now: datetime | None = None
+) -> DeliveryState:
     """Store the result of an attempt; after a `fault` it is retried, or given up after the last attempt.
 
     :param final: a fault that another attempt would meet again.
+    :param sent: False if there was nothing to send any more.
     """
     now = now or datetime.now(UTC)
     attempts = delivery.attempts + 1
     state: DeliveryState = "delivered" if not fault else "dead" if final or attempts > len(RETRY_SECONDS) else "pending"
     changed: dict[str, object] = {"attempts": attempts, "fault": fault[:500], "state": state}
-    if state == "delivered":
+    if state == "delivered" and sent:
         changed |= {"delivered_at": now}
     elif state == "pending":
         changed |= {"next_at": now + timedelta(seconds=RETRY_SECONDS[attempts - 1])}
@@ -210,11 +215,12 @@ def postpone(delivery: Delivery, pause: timedelta) -> None:
         session.execute(update(OutboxRow).where(one).values(next_at=datetime.now(UTC) + pause))
 
 
-def delivered_since(webhook_id: str, moment: datetime) -> int:
-    """Return the number of deliveries to a receiver of the tenant in context since a moment."""
+def sent_since(event: MailEvent, moment: datetime) -> int:
+    """Return the number of e-mails of a kind that the tenant in context has sent since a moment."""
     # A delivery keeps the end of its lease as `next_at`, which the index has.
-    delivered = (OutboxRow.webhook_id == webhook_id, OutboxRow.state == "delivered", OutboxRow.next_at > moment)
-    query = select(func.count()).select_from(OutboxRow).where(*delivered, OutboxRow.delivered_at > moment)
+    delivered = (OutboxRow.webhook_id == MAIL, OutboxRow.state == "delivered", OutboxRow.next_at > moment)
+    sent = (OutboxRow.event == event, OutboxRow.delivered_at > moment)
+    query = select(func.count()).select_from(OutboxRow).where(*delivered, *sent)
     with database.reading() as session:
         return session.scalar(query) or 0
 

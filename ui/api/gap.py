@@ -1,5 +1,6 @@
 """`/gaps` over HTTP, for operators. The gate has checked the token and set the tenant."""
 
+import asyncio
 from functools import partial
 from typing import Annotated, Literal
 
@@ -40,7 +41,9 @@ def router(service: Articles) -> OpenRouter:
     @endpoints.patch("/gaps/{gap_id}")
     async def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
         """Dismiss, reopen or close a gap. Closing answers 409 while one of its questions has no answer."""
-        return gap_as_json(await service.in_turn(partial(service.decide_gap, gap_id, change.status)))
+        if change.status == "closed":
+            return gap_as_json(await service.in_turn(partial(service.close_gap, gap_id)))
+        return gap_as_json((await asyncio.to_thread(gaps.decide, [gap_id], change.status))[0])
 
     return endpoints
 

@@ -4,6 +4,7 @@ Operators may view, close and dismiss gaps and write drafts: they know the custo
 A gap can be closed only if its questions now have answers.
 """
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, TypeAlias
@@ -97,7 +98,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
             closing = await service.in_turn(partial(service.close_gaps, chosen))
             counts = urlencode({"closed": len(closing.closed), "unanswered": len(closing.unanswered)})
             return back_to(f"{there}{'&' if '?' in there else '?'}{counts}")
-        await service.in_turn(partial(gaps.decide, chosen, status))
+        await asyncio.to_thread(gaps.decide, chosen, status)
         return back_to(there)
 
     @endpoints.post(_ASSIGN)

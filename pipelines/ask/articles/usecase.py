@@ -28,7 +28,7 @@ from tenants.core.errors import Busy, Conflict, NotFound, trail
 from tenants.desk import articles
 from tenants.desk.articles import Article, Draft
 from tenants.knowledge import gaps
-from tenants.knowledge.gaps import Gap, Status
+from tenants.knowledge.gaps import Gap
 
 log = logging.getLogger("opora.articles")
 T = TypeVar("T")
@@ -41,7 +41,6 @@ _AT_ONCE, _TURNS, _OF_TENANT = 32, 4, 32
 their questions take turns with all others. Requests wait, because a client that is refused asks again."""
 
 _PATIENCE_SECONDS = 30.0
-_RETRY_SECONDS = 10.0
 
 _SAVE_SECONDS = 0.5
 
@@ -60,6 +59,7 @@ class Articles:
         self._ask = runner.ask if runner is not None else None
         self._worker = ThreadPoolExecutor(1, "previews")
         self._asking = Pool("gaps", _AT_ONCE, turns=_TURNS, patience=_PATIENCE_SECONDS)
+        self._asking_later = Pool("gaps-later", _TURNS, turns=1)
         self._later: set[asyncio.Task[None]] = set()
         self._stopping = Event()
         self._running: Counter[str] = Counter()
@@ -73,6 +73,7 @@ class Articles:
         self._stopping.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
         self._asking.close()
+        self._asking_later.close()
 
     async def in_turn(self, work: Callable[[], T]) -> T:
         """Run what decides on gaps in a thread that no other request needs.
@@ -137,14 +138,16 @@ class Articles:
         """Ask the gaps of a published article, a turn at a time, until each was asked."""
         try:
             while left:
-                try:
-                    left = (await self.in_turn(partial(self.close_gaps, [gap.gap_id for gap in left]))).left
-                except Busy:
-                    await asyncio.sleep(_RETRY_SECONDS)
+                left = await self._asking_later.run({}, partial(self._close_open, article_id, left))
         except BaseException as error:
             log.warning("%d gaps of article %s were not asked: %s", len(left), article_id, trail(error))
             if not isinstance(error, Exception):
                 raise
+
+    def _close_open(self, article_id: str, left: Sequence[Gap]) -> Sequence[Gap]:
+        """Ask those of the gaps that are still open; return those that there was no time for."""
+        opened = {gap.gap_id for gap in gaps.of_article(article_id) if gap.status == "open"}
+        return self.close_gaps([gap.gap_id for gap in left if gap.gap_id in opened]).left
 
     def _publish(self, article_id: str, version: int) -> tuple[Article, Sequence[Gap]]:
         """Publish and close gaps. Return those that there was no time for, too."""
@@ -182,10 +185,6 @@ class Articles:
         withdrawn = articles.mark_withdrawn(article_id)
         audit.note_article(article.doc_id, "withdrawn", article.published_version or 0, get_settings())
         return withdrawn
-
-    def decide_gap(self, gap_id: str, status: Status) -> Gap:
-        """Close, dismiss or reopen a gap. Raises as `close_gap`."""
-        return self.close_gap(gap_id) if status == "closed" else gaps.decide([gap_id], status)[0]
 
     def close_gap(self, gap_id: str) -> Gap:
         """Close a gap. Raises `NotFound`, or `Conflict` (`gap_unanswered`) while one of its questions is unanswered."""

@@ -30,7 +30,7 @@ Block: TypeAlias = tuple[Literal["text", "quote", "small"], str]
 
 _TEMPLATE = Path(__file__).with_name("mail.html")
 _LONGEST_QUOTE = 1_000
-_HOUR, _PAUSE = timedelta(hours=1), timedelta(minutes=10)
+_HOUR, _PAUSE = timedelta(hours=1), timedelta(minutes=30)
 
 
 def deliver(delivery: Delivery) -> None:
@@ -39,11 +39,9 @@ def deliver(delivery: Delivery) -> None:
     try:
         if delivery.event == "email.alert":
             mailer.send(_alert(data))
-        elif outbox.delivered_since(outbox.MAIL, datetime.now(UTC) - _HOUR) >= get_settings().emails_per_hour:
-            outbox.postpone(delivery, _PAUSE)
-            return
         else:
             _send_reply(data["chat_id"], delivery)
+            return
     except NotFound:
         log.info("a chat is gone before its e-mail was sent")
     except MailFailed as failed:
@@ -55,14 +53,22 @@ def deliver(delivery: Delivery) -> None:
 
 
 def _send_reply(chat_id: str, delivery: Delivery) -> None:
-    """Send what the customer has not read; nothing if they have, or if the tenant has switched e-mail off."""
+    """Send what the customer has not read; nothing if they have, or if the tenant has switched e-mail off.
+
+    It is sent later if the tenant has used up the e-mails of an hour.
+    """
     chat = store.get(chat_id)
     address = mail.address_in(chat.contact)
     unread = [one for one in store.messages(chat.chat_id, after=_read_through(chat)) if _is_reply(one)]
     if not (unread and address and chat.mail_token and mail.is_on()):
+        outbox.settle(delivery, sent=False)
+        return
+    if outbox.sent_since("email.reply", datetime.now(UTC) - _HOUR) >= get_settings().emails_per_hour:
+        outbox.postpone(delivery, _PAUSE)
         return
     mailer.send(_reply(chat, address, unread, delivery))
     mailed.note_sent(chat.chat_id, unread[-1].seq)
+    outbox.settle(delivery)
 
 
 def _reply(chat: Chat, address: str, unread: Sequence[Message], delivery: Delivery) -> Mail:

@@ -33,6 +33,7 @@ from tenants.desk import articles
 from tenants.desk.articles import Draft
 from tenants.knowledge.gaps import Miss
 from tests.audits import entry
+from tests.clocks import everything_waits
 from ui.api import articles as articles_api
 from ui.api import evaluation, gap
 
@@ -98,7 +99,7 @@ async def beside_a_crowd(
             return asyncio.create_task(client.request(method, path, json=body, headers={"x-tenant": tenant_id}))
 
         crowd = [send(tenant_id, crowd_sends) for tenant_id in ATTACKERS for _ in range(EACH)]
-        await asyncio.sleep(0.5)
+        await everything_waits()
         waiting = send("acme", own)
         listing = client.get(listed, headers={"x-tenant": "acme"})
         statuses = Counter([f"list {(await asyncio.wait_for(listing, PATIENCE_SECONDS)).status_code}"])
@@ -177,7 +178,7 @@ async def test_work_of_a_disconnected_client_never_begins(go: Event) -> None:
     with acting_as(Tenant("acme", "anna")):
         running = asyncio.create_task(pool.run({}, lambda: go.wait(PATIENCE_SECONDS)))
         left = asyncio.create_task(pool.run({}, lambda: pytest.fail("it began")))
-        await asyncio.sleep(0.1)
+        await everything_waits()
         left.cancel()
         with pytest.raises(asyncio.CancelledError):
             await left

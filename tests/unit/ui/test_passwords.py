@@ -14,6 +14,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, OporaError
 from tenants.desk import operators
+from tests.clocks import everything_waits
 from tests.desk import PASSWORD
 from tests.unit.pipelines.test_pools import TenantFromHeader, refused
 from ui.api import operators as operators_api
@@ -56,7 +57,7 @@ async def test_sign_ins_are_served_beside_changes_of_passwords(staff: None, slow
             return asyncio.create_task(client.put("/operators/anna/password", json=body, headers=headers))
 
         changes = [change() for _ in range(REQUESTS)]
-        await asyncio.sleep(0.5)
+        await everything_waits()
         for _ in range(3):
             signing_in = passwords.sign_in("10.0.0.1", lambda: operators.authenticate("anna", PASSWORD, VICTIM))
             assert (await asyncio.wait_for(signing_in, 30)).tenant_id == VICTIM
@@ -74,7 +75,7 @@ async def test_changes_of_one_tenant_leave_others_theirs(staff: None) -> None:
             return asyncio.create_task(passwords.change(lambda: go.wait(60) or tenant_id == VICTIM))
 
     theirs = [change(ATTACKER) for _ in range(3)]
-    await asyncio.sleep(0.1)
+    await everything_waits()
     own = change(VICTIM)
     with pytest.raises(Busy):
         await theirs[2]

@@ -1,9 +1,8 @@
 """A kept value is never older than a write in this process."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
-from time import sleep
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event, Semaphore
 
 import pytest
 
@@ -107,27 +106,33 @@ def test_tenants_do_not_share(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_simultaneous_readers_share_a_load_of_a_new_revision(fails: bool) -> None:
+def test_simultaneous_readers_share_a_load_of_a_new_revision(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, joined = Semaphore(0), Semaphore(0)
+
+    class Load(Future[int]):
+        def exception(self, timeout: float | None = None) -> BaseException | None:
+            waiting.release()
+            return super().exception(timeout)
+
+        def result(self, timeout: float | None = None) -> int:
+            joined.release()
+            return super().result(timeout)
+
+    monkeypatch.setattr(module, "Future", Load)
     cache: TenantCache[int] = TenantCache()
-    at_once, highest, loads, go = 0, 0, [], Event()
+    loads: list[int] = []
 
     def slow(_known: int | None) -> int:
-        nonlocal at_once, highest
-        at_once += 1
-        highest = max(highest, at_once)
         loads.append(1)
-        assert go.wait(10)
-        sleep(0.2)
-        at_once -= 1
+        # All others wait for the first load, and all but one of them for the second.
+        others = waiting if len(loads) == 1 else joined
+        assert all(others.acquire(timeout=10) for _ in range(8 - len(loads)))
         if fails:
             raise TryAgain
         return len(loads)
 
     with ThreadPoolExecutor(8) as pool:
         reading = [pool.submit(cache.get, KEY, slow, revision) for revision in range(8)]
-        sleep(0.2)
-        go.set()
         for one in reading:
             assert isinstance(one.exception(10), TryAgain) if fails else one.result(10)
-    assert highest == 1
-    assert len(loads) == 1 if fails else len(loads) <= 3
+    assert len(loads) == (1 if fails else 2)

@@ -148,22 +148,25 @@ async def test_publication_asks_gaps_later_that_it_has_no_time_for(
 ) -> None:
     monkeypatch.setattr(closing, "SECONDS", 0.0)
     monkeypatch.setattr(closing, "_is_answered", lambda *_: True)
-    monkeypatch.setattr("pipelines.ask.articles.usecase._RETRY_SECONDS", 0.01)
     questions = (QUESTION, "Чем кормить попугая?")
     article = articles.add(DRAFT, [gap_of(question).gap_id for question in questions])
-    in_turn, times = written.in_turn, Counter[str]()
-
-    async def busy_once(work: Callable[[], T]) -> T:
-        times["asked"] += 1
-        if times["asked"] == 2:
-            raise Busy
-        return await in_turn(work)
-
-    monkeypatch.setattr(written, "in_turn", busy_once)
     assert (await written.publish_in_turn(article.article_id, 1)).is_current
     assert sorted(gap_of(question).status for question in questions) == ["closed", "open"]
     await asyncio.gather(*written._later)
     assert [gap_of(question).status for question in questions] == ["closed", "closed"]
+
+
+async def test_gap_that_is_dismissed_meanwhile_stays_dismissed(
+    written: Articles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closing, "SECONDS", 0.0)
+    monkeypatch.setattr(closing, "_is_answered", lambda *_: True)
+    questions = (QUESTION, "Чем кормить попугая?")
+    article = articles.add(DRAFT, [gap_of(question).gap_id for question in questions])
+    published, left = written._publish(article.article_id, 1)
+    gaps.decide([gap.gap_id for gap in left], "dismissed")
+    assert written._close_open(published.article_id, left) == ()
+    assert sorted(gap_of(question).status for question in questions) == ["closed", "dismissed"]
 
 
 def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask) -> None:

@@ -71,7 +71,7 @@ def test_emails_beyond_those_of_an_hour_go_later(
     assert len(server.received) == 1
     monkeypatch.setenv("OPORA_EMAILS_PER_HOUR", "2")
     get_settings.cache_clear()
-    deliver(timedelta(minutes=20))
+    deliver(timedelta(minutes=40))
     assert len(server.received) == 2
 
 
