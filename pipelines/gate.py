@@ -157,7 +157,7 @@ class _GatedRequest:
         self.signed_in: SignedIn | None = None
         self.checked_at = monotonic()
         self.held = 0
-        self.refused_for: list[Tenant] = []
+        self.refused_for: tuple[Tenant, ...] = ()
 
     async def run(self) -> None:
         started = perf_counter()
@@ -333,14 +333,17 @@ class _GatedRequest:
         bodies.check_media(self.headers, "application/json")
         of_caller = self.caller if self.caller.subject else replace(self.caller, subject=self._address())
         self.gate.refusals.check(of_caller)
-        self.refused_for.append(of_caller)
+        self.refused_for = (of_caller,)
         body = await self._read_bounded(limit)
         if self.held and self.caller is not _ANYBODY:
             # An admin issues as many subjects as it likes.
             large = Tenant(self.caller.tenant_id, f"large bodies {self.route.scope if self.route else None}")
             self.gate.refusals.check(large)
-            self.refused_for.append(large)
+            self.refused_for = (of_caller, large)
         self.scope[bodies.PARSED], body = await bodies.parsed(model, body)
+        if not self.held:
+            # The endpoint refuses what a customer typed, which the server that passes it on cannot know.
+            self.refused_for = ()
         return bodies.replay(body, self.receive)
 
     def _count_refusal(self) -> None:

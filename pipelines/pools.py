@@ -54,7 +54,7 @@ class Pool:
                 raise Busy
             return await running
         finally:
-            future.cancel()  # the caller has disconnected
+            future.cancel()  # if this task was cancelled
 
     def close(self) -> None:
         """Finish running work and drop the rest."""

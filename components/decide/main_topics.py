@@ -27,7 +27,7 @@ class MainTopics(Nested):
         self._probe = Probe(by_words=True)
 
     def find(self, locale: str) -> tuple[str, ...]:
-        """Return the topics, the most common reasons first; none if the search fails, and the turn is degraded."""
+        """Return the topics, the most common reasons first; fewer if the search fails, and the turn is degraded."""
         titles: dict[str, None] = {}
         try:
             for key in keys(_REASONS):

@@ -21,6 +21,8 @@ from tenants.knowledge.lexicon import ChunkTerms
 
 Payload: TypeAlias = Mapping[str, Json]
 """The stored form of a chunk, beside its vectors: `id`, `content` and `meta`."""
+_SEARCHED = "search_words"
+"""Key of the keywords that are part of a chunk's vectors and terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,10 @@ class Text(Frozen):
 
 def payload_of(chunk: Chunk) -> dict[str, Json]:
     """Return the payload to store with the vectors of a chunk."""
-    return {"id": chunk.chunk_id, "content": chunk.text, "meta": dict(chunk.meta)}
+    keywords = chunk.meta.get("keywords")
+    # Chunks that were stored before keywords were searched have none under this key.
+    searched = {_SEARCHED: keywords} if isinstance(keywords, list) and keywords else {}
+    return {"id": chunk.chunk_id, "content": chunk.text, "meta": {**chunk.meta, **searched}}
 
 
 def meta_of(payload: Payload) -> Mapping[str, Json]:
@@ -49,7 +54,7 @@ def meta_of(payload: Payload) -> Mapping[str, Json]:
 def text_of(payload: Payload) -> Text:
     """Return the text to encode for a chunk."""
     meta = meta_of(payload)
-    keywords = meta.get("keywords")
+    keywords = meta.get(_SEARCHED)
     title = ", ".join([str(meta["title"]), *map(str, keywords if isinstance(keywords, list) else ())])
     return Text(str(meta["chunk_id"]), title, str(meta["heading"]), str(payload["content"]))
 

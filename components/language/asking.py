@@ -9,7 +9,7 @@ from components.language.words import all_words, stems
 _OPENINGS = tuple(
     re.compile(rf"{opening}[\s,:;—–-]*", re.IGNORECASE)
     for opening in (
-        r"(?:hi|hello|hey|good (?:morning|afternoon|evening))\b(?:,? (?:there|team|all|everyone|bot))?[!.]?",
+        r"(?:hi|hello|hey|good (?:morning|afternoon|evening))\b(?: (?:there|team|all|everyone)\b|,? bot\b)?[!.]?",
         r"(?:please|kindly)\b(?=[ ,]+\w)",
         r"(?:can|could|would|will) you(?: please)? (?:tell|explain|show|clarify)\b(?: me| us)?",
         r"(?:здравствуйте|добр(?:ый день|ый вечер|ое утро)|доброго (?:дня|вечера|времени суток)|привет\w*)\b"

@@ -130,7 +130,7 @@ class IntentClassifier(Nested):
     code is neither a plea nor off topic, and one in the words of the knowledge base is never off topic.
 
     A message of lower probability is let through with a `doubt`, the intent that it has if the knowledge base has no
-    match for it. Where messages have vectors, the doubt is any intent but a question or a risk, by the mean of two
+    match for it. Where messages have vectors, the doubt is any intent but that of a question, by the mean of two
     models: one by words, one by meaning. By words alone it is only that the message is off topic.
 
     :param threshold: least probability (0..1) of any intent but `answerable`.

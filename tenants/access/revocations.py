@@ -10,12 +10,12 @@ A token that another one replaces is revoked from a moment to come, so that both
 from asyncio import to_thread
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from time import time
 from typing import Literal, TypeAlias, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
 from tenants.access import token_uses
 from tenants.accounts import changes, registry
@@ -73,6 +73,9 @@ def add(session: TenantSession, kind: Kind, value: str, at: datetime) -> Revocat
     :raises Invalid: `revocations_too_many`. All tokens of the tenant can still be revoked at once.
     """
     same = RevocationRow.kind == kind, RevocationRow.value == value
+    # A token that has expired needs no revocation.
+    expired = select(TokenRow.token_id).where(TokenRow.expires_at < datetime.now(UTC) - timedelta(days=1))
+    session.execute(delete(RevocationRow).where(RevocationRow.kind == "token", RevocationRow.value.in_(expired)))
     stored = session.scalar(select(RevocationRow.until).where(*same))
     if stored is None and kind != "tenant":
         _check_room(session)

@@ -15,7 +15,7 @@ from sqlalchemy import JSON, Index, String, Text, cast, func, select
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.core import context
-from tenants.core.errors import Conflict, RateLimited
+from tenants.core.errors import Conflict
 from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
@@ -28,13 +28,12 @@ Values: TypeAlias = Mapping[str, object]
 _NOTHING: Values = MappingProxyType({})
 
 _LARGE = 4_000
-"""Characters of values, as JSON, from which a change counts as large. A small one is always recorded."""
+"""Characters of values, as JSON, from which a change is large. A small one is always recorded with its values."""
 _A_DAY = 8_000_000
 """Characters of values that a tenant's changes of 24 hours may hold: the history is kept for a year."""
 _MOST_LISTED = 4_000_000
 """Characters of values in a list of changes, beyond the first."""
 _BATCH = 5
-_RETRY_SECONDS = 3_600
 
 
 class SettingChangeRow(TenantKeyed, Base):
@@ -73,7 +72,7 @@ class SettingChange:
     @property
     def can_be_undone(self) -> bool:
         """Whether everything the change altered was recorded."""
-        return self.act == "changed" and self.area in ("policy", "site")
+        return self.act == "changed" and self.area in ("policy", "site") and bool(self.before or self.after)
 
 
 def note(
@@ -81,14 +80,15 @@ def note(
 ) -> None:
     """Record a change in the transaction that makes it. Ignore a `changed` without differences.
 
-    :raises RateLimited: the change is large, and those of the last 24 hours have used up the room for a day.
+    A large change is recorded without its values once those of the last 24 hours have used up the room for a day.
     """
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if act == "changed" and not names:
         return
     was = to_jsonable_python({name: before[name] for name in names if name in before})
     now_is = to_jsonable_python({name: after[name] for name in names if name in after})
-    _check_room(session, _size(was, now_is))
+    if not _has_room(session, _size(was, now_is)):
+        was = now_is = {}
     row = SettingChangeRow(
         change_id=token_hex(8),
         at=datetime.now(UTC),
@@ -102,14 +102,13 @@ def note(
     session.add(row)
 
 
-def _check_room(session: TenantSession, size: int) -> None:
+def _has_room(session: TenantSession, size: int) -> bool:
     if size < _LARGE:
-        return
+        return True
     since = datetime.now(UTC) - timedelta(days=1)
     columns = (SettingChangeRow.before, SettingChangeRow.after)
     held = select(*(func.sum(func.length(cast(one, Text))) for one in columns)).where(SettingChangeRow.at > since)
-    if sum(one or 0 for one in session.execute(held).one()) + size > _A_DAY:
-        raise RateLimited(_RETRY_SECONDS)
+    return sum(one or 0 for one in session.execute(held).one()) + size <= _A_DAY
 
 
 def _size(*values: Values) -> int:

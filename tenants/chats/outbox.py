@@ -172,8 +172,8 @@ def claim(
     of_tenants: dict[str, str] = {}
     for _, tenant_id, name in found:
         of_tenants.setdefault(tenant_id, name)
-    chosen = islice(of_tenants.items(), limit)
-    return tuple(filter(None, (_claim(tenant_id, name, now) for tenant_id, name in chosen)))
+    claimed = (_claim(tenant_id, name, now) for tenant_id, name in of_tenants.items())
+    return tuple(islice(filter(None, claimed), limit))
 
 
 def _claim(tenant_id: str, delivery_id: str, now: datetime) -> Delivery | None:
@@ -211,8 +211,8 @@ def settle(
 def postpone(delivery: Delivery, pause: timedelta) -> None:
     """Try a delivery of the tenant in context again later, without counting an attempt."""
     with database.writing() as session:
-        one = OutboxRow.delivery_id == delivery.delivery_id
-        session.execute(update(OutboxRow).where(one).values(next_at=datetime.now(UTC) + pause))
+        postponed = update(OutboxRow).where(OutboxRow.delivery_id == delivery.delivery_id)
+        session.execute(postponed.values(next_at=datetime.now(UTC) + pause))
 
 
 def sent_since(event: MailEvent, moment: datetime) -> int:

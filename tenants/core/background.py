@@ -47,14 +47,14 @@ class Repeating:
 
     async def _run(self) -> None:
         while not self._closing.is_set():
-            pause = await asyncio.to_thread(self._step)
+            pause = await _in_thread(self._step)
             if isinstance(pause, Rest):
                 await _await(self._closing, pause)
             else:
                 await _await(self._woken, pause)
                 await _await(self._closing, self._pace)
                 self._woken.clear()
-        await asyncio.to_thread(self._step)
+        await _in_thread(self._step)
 
 
 def start(work: Coroutine[object, object, None]) -> Future[None]:
@@ -74,6 +74,18 @@ def _made() -> asyncio.AbstractEventLoop:
     made.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="background"))
     Thread(target=made.run_forever, name="background", daemon=True).start()
     return made
+
+
+async def _in_thread(step: Callable[[], float]) -> float:
+    """Return the result of a step, done in a thread that does not keep the process from ending."""
+    running = asyncio.get_running_loop()
+    done: asyncio.Future[float] = running.create_future()
+
+    def run() -> None:
+        running.call_soon_threadsafe(done.set_result, step())
+
+    Thread(target=run, name="background step", daemon=True).start()
+    return await done
 
 
 async def _await(event: asyncio.Event, seconds: float) -> None:

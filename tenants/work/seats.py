@@ -5,7 +5,7 @@ turn that waits for another server gives its seat at the processor to another tu
 the fewest seats, and one extra seat is reserved for tenants without any. The more turns a tenant has at work, the more
 capacity must be free before it gets another. Its next turn is that of the visitor, or address, with the fewest at work:
 an address with many visitors does not delay the other customers of a tenant. Other callers, such as a tenant's own
-server, ask for many people, and count as if they had none at work.
+server, ask for many people: they take turns with the visitor or address that has the fewest.
 """
 
 from collections import Counter, deque
@@ -173,7 +173,11 @@ class Seats:
 
     def _begin_next(self, tenant_id: str, line: _Line) -> None:
         """Begin a turn of the sender with the fewest at work, of several with equally few the longest waiting one."""
-        sender = min(line.starting, key=lambda one: self._at_work_of[tenant_id, one])
+        at_work = {sender: self._at_work_of[tenant_id, sender] for sender in line.starting}
+        if "" in at_work:
+            # It has many people behind it, but passes nobody for ever.
+            at_work[""] = min((count for sender, count in at_work.items() if sender), default=0)
+        sender = min(at_work, key=at_work.__getitem__)
         starts = line.starting.pop(sender)
         start = starts.popleft()
         if starts:

@@ -13,7 +13,7 @@ from tenants.chats import sites, store
 from tenants.chats.records import HandoffRequest
 from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, Invalid, NotFound, RateLimited
+from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.privacy import chat_people
 from tenants.storage import database
 from tenants.storage.tables import TicketRow
@@ -50,12 +50,14 @@ def test_who_saves_what_has_changed_meanwhile_is_told_and_changes_nothing() -> N
 def test_large_changes_have_room_for_a_day_and_small_ones_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "_A_DAY", 20_000)
     policy.change(approved_offers={"refund": "а" * 1_500})
-    with pytest.raises(RateLimited):
-        policy.change(approved_offers={"refund": "б" * 1_500})
-    assert policy.current().approved_offers == {"refund": "а" * 1_500}
+    policy.change(approved_offers={"refund": "б" * 1_500})
+    assert policy.current().approved_offers == {"refund": "б" * 1_500}
     policy.change(top_k=7)
+    small, without_values, large = changes.latest()
+    assert (small.after, without_values.after) == ({"top_k": 7}, {})
+    assert [one.can_be_undone for one in (small, without_values, large)] == [True, False, True]
     monkeypatch.setattr(changes, "_MOST_LISTED", 5_000)
-    assert [one.after for one in changes.latest()] == [{"top_k": 7}]
+    assert changes.latest() == (small, without_values)
     with acting_as(OTHER):
         policy.change(approved_offers={"refund": "в" * 1_500})
 

@@ -271,7 +271,7 @@ def test_guessing_is_slow_and_says_nothing(anybody: httpx.Client) -> None:
     late = _sign_in(anybody, "guessed", PASSWORD)
     assert late.status_code == 429
     assert int(late.headers["retry-after"]) > 0
-    # The owner, at another address, is not kept out by whoever knows the login.
+    # Others who know the login do not keep its owner out, who is at another address.
     with httpx.Client(
         base_url=anybody.base_url, transport=httpx.HTTPTransport(local_address="127.0.0.2"), timeout=60
     ) as elsewhere:

@@ -214,7 +214,7 @@ async def _admit(limiter: RateLimiter, most: int, login: str, address: str, comp
         await limiter.admit_each(
             {
                 f"{account} from {address}": most,
-                # Whoever knows a login must not be able to keep its owner out from one address.
+                # Others who know a login must not keep its owner out from one address.
                 account: most * ATTEMPTS_OF_ADDRESS,
                 f"sign-ins from {address}": most * ATTEMPTS_OF_ADDRESS,
             }

@@ -145,6 +145,30 @@ def test_an_address_with_many_visitors_delays_no_other_customer(go: Event) -> No
     seats.close()
 
 
+def test_a_server_that_asks_for_many_passes_nobody_for_ever(go: Event) -> None:
+    seats, order = Seats(2, 2, each=2), list[str]()
+
+    def submit_for(sender: str, work: Callable[[], bytes]) -> Future[bytes]:
+        with acting_as(Tenant("acme", "v", site="shop", sender=sender)):
+            return seats.submit(work)
+
+    def noted(name: str) -> Callable[[], bytes]:
+        return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
+
+    (first, begun), (second, begun_too) = blocking_turn(go), blocking_turn(once := Event())
+    turns = [submit_for("office", first), submit_for("", second)]
+    assert begun.wait(PATIENCE_SECONDS)
+    assert begun_too.wait(PATIENCE_SECONDS)
+    turns += [submit_for("", noted("server")), submit_for("office", noted("office"))]
+    turns += [submit_for("", noted("server")) for _ in range(3)]
+    once.set()
+    wait(turns[1:], PATIENCE_SECONDS)
+    assert order == ["server", "office", "server", "server", "server"]
+    go.set()
+    assert [result(turn) for turn in turns] == [b""] * 7
+    seats.close()
+
+
 def test_a_sender_with_turns_at_work_is_passed(go: Event) -> None:
     seats, order = Seats(2, 2, each=2), list[str]()
 
