@@ -3,8 +3,7 @@ wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
 exports, of one tenant would have nearly all of them; so would twenty reads of a visitor's long chat. While questions
-are in work, reads of a tenant compute one after the other, with pauses. Changes wait for locks and for other servers,
-too, so more of them may be at work, and two while questions are.
+are in work, reads of a tenant compute one after the other, and changes two at a time, with pauses.
 """
 
 import asyncio
@@ -19,8 +18,9 @@ from tenants.core import fairness
 MOST_READS = 4
 """Reads of one tenant's staff, or of its visitors, that compute at once in a process."""
 
-MOST_CHANGES = 10
-"""Changes by one tenant's staff, or by its visitors, at work at once: a quarter of the threads of a process."""
+MOST_CHANGES = 4
+"""Changes by one tenant's staff, or by its visitors, at work at once. More of them make those of others wait for the
+database's write lock."""
 
 _READS_BESIDE, _CHANGES_BESIDE = 1, 2
 """The same while questions are in work."""

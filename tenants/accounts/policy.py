@@ -135,7 +135,7 @@ class Policy(BaseModel):
         "verified",
         description="Stream an answer once its sentences are verified, or while it is written, taken back if need be.",
     )
-    spend_cap_usd_per_day: Annotated[float, Field(ge=0)] | None = Field(
+    spend_cap_usd_per_day: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         None, description="Daily limit on the cost of language models; beyond it, answers only quote documents."
     )
     evaluation_hour: Annotated[int, Field(ge=0, le=23)] | None = Field(

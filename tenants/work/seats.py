@@ -175,7 +175,7 @@ class Seats:
         """Begin a turn of the sender with the fewest at work, of several with equally few the longest waiting one."""
         at_work = {sender: self._at_work_of[tenant_id, sender] for sender in line.starting}
         if "" in at_work:
-            # It has many people behind it, but passes nobody for ever.
+            # It asks for many people, but must not keep a visitor waiting for ever.
             at_work[""] = min((count for sender, count in at_work.items() if sender), default=0)
         sender = min(at_work, key=at_work.__getitem__)
         starts = line.starting.pop(sender)

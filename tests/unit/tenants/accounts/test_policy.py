@@ -23,6 +23,7 @@ from tenants.core.errors import Invalid
         {"allowed_domains": ["com"]},
         {"approved_offers": {"cancellation": ""}},
         {"rate_limit_per_minute": -1},
+        {"spend_cap_usd_per_day": float("inf")},
         {"unknown": 1},
     ],
 )
