@@ -12,8 +12,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from settings import Settings
+from tests.service.route_cases import SCOPED
 from tests.service.serving import ALL_SCOPES, RSA_KID, problem
-from tests.service.test_routes import SCOPED, named
+from tests.service.test_routes import named
 
 
 @pytest.fixture
