@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, FilePayload, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import ask, eventually, host_page, last_answer, open_chat
+from tests.browser.conftest import ask, host_page, last_answer, open_chat
 from tests.browser.fake_service import SITE, FakeService, shop
 from tests.browser.turns import OUTCOMES, Json, turn
 
 
-def _shows(page: Page, *texts: str) -> None:
+def shows(page: Page, *texts: str) -> None:
     """Check the messages with texts, and their number."""
     expect(page.locator(".message .text")).to_have_text(list(texts))
 
@@ -33,7 +33,7 @@ def _turn_events(full_turn: Json) -> list[tuple[str, Json]]:
     return [(name, {**data, "turn_id": full_turn["turn_id"]}) for name, data in events]
 
 
-def _three_sentences() -> Json:
+def three_sentences() -> Json:
     return turn("answered", "Первое предложение. Второе предложение. Третье предложение.", turn_id="turn-s")
 
 
@@ -41,7 +41,7 @@ def test_an_answer_appears_sentence_by_sentence_and_ends_as_it_is_stored(opened:
     ask(opened, "Вопрос")
     service.wait_for("customer")
     expect(opened.locator(".live .stage")).to_be_visible()
-    full_turn = _three_sentences()
+    full_turn = three_sentences()
     events = _turn_events(full_turn)
     for name, data in events[:4]:
         service.push(name, data)
@@ -60,7 +60,7 @@ def test_an_answer_appears_sentence_by_sentence_and_ends_as_it_is_stored(opened:
 def test_a_correction_replaces_and_a_withdrawal_removes_what_was_shown(opened: Page, service: FakeService) -> None:
     ask(opened, "Вопрос")
     service.wait_for("customer")
-    for name, data in _turn_events(_three_sentences())[:5]:
+    for name, data in _turn_events(three_sentences())[:5]:
         service.push(name, data)
     expect(opened.locator(".live .text")).to_contain_text("Второе")
     service.push("revise", {"turn_id": "turn-s", "text": "Исправлено."})
@@ -77,7 +77,7 @@ def test_a_connection_cut_after_any_event_changes_nothing_in_the_end(
 ) -> None:
     ask(opened, "Вопрос")
     service.wait_for("customer")
-    full_turn = _three_sentences()
+    full_turn = three_sentences()
     for place, (name, data) in enumerate(_turn_events(full_turn)):
         service.push(name, data)
         if place == cut:
@@ -87,7 +87,7 @@ def test_a_connection_cut_after_any_event_changes_nothing_in_the_end(
         "Первое предложение. Второе предложение. Третье предложение."
     )
     expect(opened.locator(".live")).to_have_count(0)
-    _shows(opened, "Вопрос", "Первое предложение. Второе предложение. Третье предложение.")
+    shows(opened, "Вопрос", "Первое предложение. Второе предложение. Третье предложение.")
 
 
 def test_eight_tabs_share_one_stream(context: BrowserContext, service: FakeService, address: str) -> None:
@@ -97,7 +97,7 @@ def test_eight_tabs_share_one_stream(context: BrowserContext, service: FakeServi
         page.goto(address)
         open_chat(page)
     ask(pages[5], "Вопрос")
-    service.say(_three_sentences())
+    service.say(three_sentences())
     for page in pages:
         expect(page.locator(".message.bot .text")).to_contain_text("Третье предложение")
         expect(page.locator(".message.customer")).to_have_count(1)
@@ -120,7 +120,7 @@ def test_windows_without_locks_read_for_themselves_and_show_each_word_once(
     ask(pages[0], "Вопрос")
     for page in pages:
         expect(page.locator(".message.customer:not(.unsent)")).to_have_count(1)
-    for name, data in _turn_events(_three_sentences())[:4]:
+    for name, data in _turn_events(three_sentences())[:4]:
         service.push(name, data)
     for page in pages:
         expect(page.locator(".live .text")).to_have_text("Первое предложение.")
@@ -136,7 +136,7 @@ def test_what_is_written_offline_is_sent_once_it_can_be(
     context.set_offline(False)
     expect(opened.locator(".unsent")).to_have_count(0)
     assert [body["text"] for body in service.called("/messages")] == ["Вопрос"]
-    _shows(opened, "Вопрос")
+    shows(opened, "Вопрос")
 
 
 def test_rate_limited_message_waits_and_survives_a_reload(page: Page, service: FakeService, address: str) -> None:
@@ -154,7 +154,7 @@ def test_rate_limited_message_waits_and_survives_a_reload(page: Page, service: F
     open_chat(page)
     expect(page.locator(".unsent")).to_contain_text("Отправится через")
     service.refusal = None
-    service.answers.append(_three_sentences())
+    service.answers.append(three_sentences())
     expect(last_answer(page).locator(".text")).to_contain_text("Первое предложение.")
     expect(page.locator(".unsent, .banner, .live")).to_have_count(0)
     assert len({call["client_id"] for call in service.called("/messages")}) == 1
@@ -169,7 +169,7 @@ def test_rate_limited_message_is_sent_by_its_button(opened: Page, service: FakeS
     expect(opened.locator(".unsent")).to_contain_text("Отправится через 67 мин")
     service.refusal = None
     opened.get_by_role("button", name="Отправить сейчас").click()
-    _shows(opened, "Первый", "Второй")
+    shows(opened, "Первый", "Второй")
 
 
 def test_rate_limited_stream_says_so_and_goes_on(opened: Page, service: FakeService) -> None:
@@ -180,7 +180,7 @@ def test_rate_limited_stream_says_so_and_goes_on(opened: Page, service: FakeServ
     expect(opened.locator(".banner")).to_have_text("Слишком много запросов. Переписка обновится чуть позже.")
     expect(opened.locator(".live .stage")).to_have_text("Ответ придёт чуть позже…")
     service.refusal = None
-    service.say(_three_sentences())
+    service.say(three_sentences())
     expect(last_answer(opened).locator(".text")).to_contain_text("Первое предложение.")
     expect(opened.locator(".banner")).to_have_count(0)
 
@@ -264,7 +264,7 @@ def test_whoever_has_withdrawn_their_consent_is_asked_for_it_again(
     page.locator(".unsent").get_by_role("button").click()
     expect(page.locator(".unsent")).to_have_count(0)
     expect(box).to_have_count(0)
-    _shows(page, "Вопрос", "Ещё вопрос")
+    shows(page, "Вопрос", "Ещё вопрос")
 
 
 def test_a_person_takes_over_and_leaves(opened: Page, service: FakeService) -> None:
@@ -304,16 +304,16 @@ def test_stop_ends_an_answer(opened: Page, service: FakeService) -> None:
 
 
 def test_another_answer_takes_the_place_of_the_first(opened: Page, service: FakeService) -> None:
-    service.answers = [_three_sentences(), turn("answered", "Другой ответ.", turn_id="turn-2")]
+    service.answers = [three_sentences(), turn("answered", "Другой ответ.", turn_id="turn-2")]
     ask(opened, "Вопрос")
     opened.get_by_role("button", name="Ответить заново").click()
     expect(last_answer(opened)).to_contain_text("Другой ответ")
     assert service.called("/regenerate") == [{"turn_id": "turn-s"}]
-    _shows(opened, "Вопрос", "Другой ответ.")
+    shows(opened, "Вопрос", "Другой ответ.")
 
 
 def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> None:
-    service.answers = [_three_sentences()]
+    service.answers = [three_sentences()]
     ask(opened, "Вапрос")
     opened.get_by_role("button", name="Изменить").click()
     expect(opened.locator("textarea")).to_have_value("Вапрос")
@@ -322,7 +322,7 @@ def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> 
     [edit] = service.wait_for_call("/edit")
     assert (edit["message_id"], edit["text"]) == ("m1", "Вопрос")
     service.add("customer", "Вопрос", body={"replaces": "m1"})
-    _shows(opened, "Вопрос")
+    shows(opened, "Вопрос")
 
 
 def _is_shown(page: Page, button: str, number: int) -> bool:
@@ -344,7 +344,7 @@ def test_an_earlier_question_is_edited_and_takes_later_ones_with_it(opened: Page
     [edit] = service.wait_for_call("/edit")
     assert edit["message_id"] == "m1"
     service.add("customer", "Заново", body={"replaces": "m1"})
-    _shows(opened, "Заново")
+    shows(opened, "Заново")
 
 
 def test_what_was_said_before_a_person_replied_cannot_be_edited(opened: Page, service: FakeService) -> None:
@@ -401,169 +401,6 @@ def test_whoever_waits_while_nobody_works_is_told_when_somebody_will(opened: Pag
     open_chat(opened)
     opened.get_by_role("button", name="Позвать сотрудника").click()
     expect(opened.locator(".status")).to_have_text("Сотрудники ответят завтра с 8:00")
-
-
-def _file(name: str, content: bytes = b"%PDF") -> FilePayload:
-    return {"name": name, "mimeType": "application/pdf", "buffer": content}
-
-
-def test_a_file_goes_with_a_message(opened: Page, service: FakeService) -> None:
-    service.begin()
-    service.held_paths.add("/chats/chat-1/files")
-    opened.locator("input[type=file]").set_input_files(_file("чек.pdf"))
-    expect(opened.get_by_role("progressbar", name="чек.pdf")).to_be_visible()
-    expect(opened.get_by_role("button", name="Отправить")).to_be_disabled()
-    service.release()
-    expect(opened.locator(".attachment")).to_contain_text("20 КБ")
-    expect(opened.locator(".attachment progress")).to_have_count(0)
-    ask(opened, "Вот чек")
-    [sent] = service.wait_for_call("/messages")
-    assert (sent["text"], sent["file_id"]) == ("Вот чек", "f1")
-    expect(opened.get_by_role("button", name="Скачать файл чек.pdf")).to_be_visible()
-    with opened.expect_download() as download:
-        opened.get_by_role("button", name="Скачать файл чек.pdf").click()
-    assert download.value.suggested_filename == "чек.pdf"
-
-
-_GIVE = """(place, [name, files]) => {
-  const data = new DataTransfer();
-  for (const file of files) data.items.add(new File(['%PDF'], file, {type: 'application/pdf'}));
-  const drag = {dataTransfer: data, bubbles: true, cancelable: true};
-  const event = name === 'paste' ? new ClipboardEvent(name, {...drag, clipboardData: data}) : new DragEvent(name, drag);
-  return !place.dispatchEvent(event);
-}"""
-
-
-def test_a_file_can_be_dropped_and_pasted_and_removed(opened: Page, service: FakeService) -> None:
-    frame, attachment = opened.locator(".frame"), opened.locator(".attachment")
-    assert frame.evaluate(_GIVE, ["dragover", ["чек.pdf"]])
-    expect(frame).to_have_class(re.compile("dropping"))
-    assert frame.evaluate(_GIVE, ["drop", ["чек.pdf", "второй.pdf"]])
-    expect(frame).not_to_have_class(re.compile("dropping"))
-    expect(attachment).to_contain_text("20 КБ")
-    expect(opened.locator(".banner")).to_contain_text("один файл")
-    opened.get_by_role("button", name="Убрать файл чек.pdf").click()
-    expect(attachment).to_have_count(0)
-    assert opened.locator("textarea").evaluate(_GIVE, ["paste", ["снимок.png"]])
-    expect(attachment).to_contain_text("20 КБ")
-    opened.keyboard.press("Enter")
-    expect(opened.locator(".message.customer .file")).to_contain_text("чек.pdf")
-    [sent] = service.wait_for_call("/messages")
-    assert (sent["text"], sent["file_id"]) == ("", "f1")
-
-
-def test_a_file_that_is_refused_says_why(opened: Page, service: FakeService) -> None:
-    service.begin()
-    field, attachment = opened.locator("input[type=file]"), opened.locator(".attachment")
-    field.set_input_files(_file("big.pdf", b"x" * 1_100_000))
-    expect(attachment).to_contain_text("Файл больше 977 КБ")
-    service.refused_paths, service.refusal = {"/chats/chat-1/files"}, (422, "Такие файлы не принимаются")
-    field.set_input_files(_file("virus.exe"))
-    expect(attachment).to_contain_text("Такие файлы не принимаются")
-    ask(opened, "Без файла")
-    [sent] = service.wait_for_call("/messages")
-    assert "file_id" not in sent
-    expect(attachment).to_have_count(0)
-
-
-def test_a_site_that_takes_no_files_shows_no_clip(page: Page, service: FakeService, address: str) -> None:
-    service.site["limits"] = {"file_bytes": 0, "question": 2_000}
-    page.goto(address)
-    open_chat(page)
-    expect(page.locator("input[type=file]")).to_have_count(0)
-    assert page.locator(".frame").evaluate(_GIVE, ["drop", ["чек.pdf"]])  # the page is not left for the file
-    expect(page.locator(".attachment")).to_have_count(0)
-
-
-def test_a_conversation_is_rated_after_its_end_and_not_before(opened: Page, service: FakeService) -> None:
-    service.answers = [_three_sentences()]
-    ask(opened, "Вопрос")
-    expect(last_answer(opened)).to_contain_text("Третье")
-    expect(opened.locator(".rating")).to_have_count(0)
-    service.change(state="resolved", owner="nobody")
-    opened.get_by_role("radio", name="4 из 5").check(force=True)
-    opened.get_by_label("Что можно улучшить").fill("Всё понятно")
-    opened.get_by_role("button", name="Отправить оценку").click()
-    expect(opened.locator(".rating")).to_have_text("Спасибо за оценку!")
-    assert service.called("/rating") == [{"csat": 4, "comment": "Всё понятно"}]
-
-
-def test_a_waiting_customer_says_where_to_reply(opened: Page, service: FakeService) -> None:
-    ask(opened, "Вопрос")
-    service.wait_for("customer")
-    form = opened.locator(".contact")
-    expect(form).to_have_count(0)
-    service.change(state="queued", owner="nobody", contact_wanted=True)
-    field, save = form.get_by_label("Куда прислать ответ, если вы закроете чат?"), form.get_by_role("button")
-    service.refused_paths, service.refusal = {"/chats/chat-1/contact"}, (422, "contact_invalid")
-    field.fill("Анна")
-    save.click()
-    expect(opened.get_by_role("alert")).to_have_text("Укажите адрес почты или номер телефона.")
-    service.refusal = None
-    field.fill("anna@example.ru")
-    save.click()
-    service.wait_for_call("/contact")
-    expect(opened.get_by_role("alert")).to_have_count(0)
-    service.change(state="queued", owner="nobody", contact_wanted=False)
-    expect(form).to_have_count(0)
-    assert service.called("/contact")[-1] == {"contact": "anna@example.ru"}
-
-
-def test_the_conversation_can_be_downloaded(opened: Page, service: FakeService) -> None:
-    service.answers = [_three_sentences()]
-    ask(opened, "Вопрос")
-    with opened.expect_download() as download:
-        opened.get_by_role("button", name="Скачать переписку").click()
-    assert download.value.suggested_filename == "chat.txt"
-
-
-def test_the_conversation_can_be_printed_under_a_strict_policy(page: Page, service: FakeService) -> None:
-    service.begin()
-    service.say(OUTCOMES["answered"]())
-    page.add_init_script(
-        "const open = window.open;"
-        "window.open = (...all) => Object.assign(open(...all), {print() { this.printed = true }})"
-    )
-    policy = (
-        f"default-src 'none'; script-src {service.url}; connect-src {service.url}; require-trusted-types-for 'script'"
-    )
-    with shop(host_page(service), policy=policy) as address:
-        page.goto(address)
-        open_chat(page)
-        with page.expect_popup() as popup:
-            page.get_by_role("button", name="Напечатать переписку").click()
-        paper = popup.value
-        expect(paper.locator("h1")).to_have_text("Магазин «Пристань»")
-        expect(paper.locator(".text")).to_contain_text("Вода не сливается")
-        expect(paper.get_by_text("Закрутите фильтр")).to_be_visible()
-        expect(paper.get_by_role("button", name="Ответить заново")).to_be_hidden()
-        expect(paper.locator("main")).to_have_css("max-width", "760px")
-        # Waiting in the page itself would evaluate strings, which its policy forbids.
-        assert eventually(page, lambda: paper.evaluate("window.printed"), True)
-
-
-def test_unread_messages_are_counted_on_the_button(opened: Page, service: FakeService) -> None:
-    service.answers = [_three_sentences()]
-    ask(opened, "Вопрос")
-    expect(last_answer(opened)).to_contain_text("Третье")
-    opened.keyboard.press("Escape")
-    launcher = opened.locator(".launcher")
-    expect(launcher).to_be_focused()
-    service.add("operator", "Здравствуйте", name="Анна")
-    expect(opened.locator(".badge")).to_have_text("1")
-    expect(launcher).to_have_attribute("aria-label", "Открыть чат с поддержкой. Непрочитанных сообщений: 1")
-    launcher.click()
-    expect(opened.locator(".badge")).to_be_hidden()
-    service.wait_for_call("/seen", lambda body: body["seq"] == len(service.messages))
-
-
-def test_an_answer_can_be_judged(opened: Page, service: FakeService) -> None:
-    service.answers = [_three_sentences()]
-    ask(opened, "Вопрос")
-    button = opened.get_by_role("button", name="Да", exact=True)
-    button.click()
-    expect(button).to_have_attribute("aria-pressed", "true")
-    assert service.wait_for_call("/feedback") == [{"turn_id": "turn-s", "thumb": "up"}]
 
 
 def test_everything_works_by_keyboard(page: Page, service: FakeService, address: str) -> None:
