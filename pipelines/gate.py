@@ -24,7 +24,7 @@ from pipelines.connections import GRACE_SECONDS, counted_as
 from pipelines.in_progress import FREE_BYTES, MOST_HELD_BYTES, MOST_OPEN, InProgress
 from pipelines.reads import Reads, Turn
 from pipelines.routes import Route, RouteTable
-from tenants.access import revocations, token_uses
+from tenants.access import revocations, token_uses, tokens
 from tenants.access.quotas import RateLimiter, RefusalLimiter
 from tenants.chats import sites
 from tenants.chats.visitors import IDENTIFIED, Visitors, check_origin, is_site_token
@@ -251,7 +251,7 @@ class _GatedRequest:
         return counted_as(str((self.scope.get("client") or ("",))[0]))
 
     async def _caller(self) -> Tenant:
-        token = _bearer(self.headers)
+        token = tokens.presented(self.headers.get("authorization", ""))
         if not is_site_token(token):
             return self.gate.verify(token)
         visitor = await self.gate.visitors.verify(token)
@@ -494,10 +494,3 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
         return _ClientDisconnected()
     first = faults.exceptions[0]
     return _cause(first) if isinstance(first, ExceptionGroup) else first
-
-
-def _bearer(headers: Headers) -> str:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise Unauthenticated("token_missing")
-    return token.strip()

@@ -124,6 +124,14 @@ class TokenVerifier:
         return claims
 
 
+def presented(authorization: str) -> str:
+    """Return the token of an `Authorization` header. Raises `Unauthenticated`: `token_missing`."""
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthenticated("token_missing")
+    return token.strip()
+
+
 def issue(
     settings: Settings,
     tenant_id: str,
