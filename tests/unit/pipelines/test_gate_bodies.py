@@ -1,4 +1,4 @@
-"""Bodies and connections at the gate: nobody holds what others need."""
+"""Bodies and connections at the gate: no caller holds what others need."""
 
 import asyncio
 from collections.abc import AsyncIterator
