@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from time import time
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from sqlalchemy import delete, func, select
 
@@ -23,6 +23,7 @@ from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
+from tenants.storage.mapping import read, selected
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import RevocationRow, TokenRow
 
@@ -100,10 +101,8 @@ def _check_room(session: TenantSession) -> None:
 
 def all() -> tuple[Revocation, ...]:
     """Return the revocations of the tenant in context, newest first."""
-    columns = (RevocationRow.kind, RevocationRow.value, RevocationRow.until)
-    with database.reading() as session:
-        rows = session.execute(select(*columns).order_by(RevocationRow.until.desc(), RevocationRow.value))
-        return tuple(Revocation(cast("Kind", kind), value, until) for kind, value, until in rows)
+    order = RevocationRow.until.desc(), RevocationRow.value
+    return read(Revocation, selected(Revocation, RevocationRow).order_by(*order))
 
 
 async def check(tenant: Tenant) -> None:

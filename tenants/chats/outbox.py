@@ -25,6 +25,8 @@ from tenants.storage import bus, database
 from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
 
+log = logging.getLogger("opora.outbox")
+
 EventName: TypeAlias = Literal[
     "chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated", "quality.dropped"
 ]
@@ -33,7 +35,6 @@ MailEvent: TypeAlias = Literal["email.reply", "email.alert"]
 MAIL_EVENTS: tuple[MailEvent, ...] = get_args(MailEvent)
 MAIL = "email"
 _CHANNEL = "deliveries"
-log = logging.getLogger("opora.outbox")
 TEST_EVENT = "webhook.test"
 """Sent on an admin's request, whatever events a receiver subscribes to."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
