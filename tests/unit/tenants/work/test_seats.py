@@ -50,6 +50,17 @@ def submit(seats: Seats, tenant_id: str, work: Callable[[], bytes]) -> Future[by
         return seats.submit(work)
 
 
+def submit_for(seats: Seats, sender: str, work: Callable[[], bytes]) -> Future[bytes]:
+    """Submit the turn of a visitor whose sender this is; empty: of the tenant's own server."""
+    with acting_as(Tenant("acme", "v", site="shop", sender=sender)):
+        return seats.submit(work)
+
+
+def noted(order: list[str], name: str) -> Callable[[], bytes]:
+    """Return a turn that only notes its name."""
+    return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
+
+
 def result(future: Future[bytes]) -> bytes:
     return future.result(PATIENCE_SECONDS)
 
@@ -115,11 +126,8 @@ def test_a_free_seat_goes_to_the_tenant_with_the_fewest(go: Event) -> None:
     for _, begun in starts:
         assert begun.wait(PATIENCE_SECONDS)
 
-    def noted(name: str) -> Callable[[], bytes]:
-        return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
-
-    crowd = [submit(seats, "busy", noted("busy")) for _ in range(5)]
-    turns += [submit(seats, "quiet", noted("quiet")), *crowd]
+    crowd = [submit(seats, "busy", noted(order, "busy")) for _ in range(5)]
+    turns += [submit(seats, "quiet", noted(order, "quiet")), *crowd]
     go.set()
     wait(turns, PATIENCE_SECONDS)
     assert order.index("quiet") <= 2
@@ -129,16 +137,12 @@ def test_a_free_seat_goes_to_the_tenant_with_the_fewest(go: Event) -> None:
 def test_an_address_with_many_visitors_delays_no_other_customer(go: Event) -> None:
     seats, order = Seats(1, 1, each=1), list[str]()
 
-    def submit_for(sender: str, name: str) -> Future[bytes]:
-        with acting_as(Tenant("acme", name, site="shop", sender=sender)):
-            return seats.submit(lambda: order.append(name) or b"")  # type: ignore[func-returns-value]
-
     work, begun = blocking_turn(go)
-    with acting_as(Tenant("acme", "first", site="shop", sender="192.0.2.1")):
-        turns = [seats.submit(work)]
+    turns = [submit_for(seats, "192.0.2.1", work)]
     assert begun.wait(PATIENCE_SECONDS)
-    turns += [submit_for("192.0.2.1", f"crowd-{number}") for number in range(5)]
-    turns += [submit_for("192.0.2.2", "customer"), submit_for("", "server"), submit_for("", "server")]
+    turns += [submit_for(seats, "192.0.2.1", noted(order, f"crowd-{number}")) for number in range(5)]
+    turns.append(submit_for(seats, "192.0.2.2", noted(order, "customer")))
+    turns += [submit_for(seats, "", noted(order, "server")) for _ in range(2)]
     go.set()
     assert [result(turn) for turn in turns] == [b""] * 9
     assert order == ["crowd-0", "customer", "server", "crowd-1", "server", "crowd-2", "crowd-3", "crowd-4"]
@@ -148,19 +152,12 @@ def test_an_address_with_many_visitors_delays_no_other_customer(go: Event) -> No
 def test_a_server_that_asks_for_many_passes_nobody_for_ever(go: Event) -> None:
     seats, order = Seats(2, 2, each=2), list[str]()
 
-    def submit_for(sender: str, work: Callable[[], bytes]) -> Future[bytes]:
-        with acting_as(Tenant("acme", "v", site="shop", sender=sender)):
-            return seats.submit(work)
-
-    def noted(name: str) -> Callable[[], bytes]:
-        return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
-
     (first, begun), (second, begun_too) = blocking_turn(go), blocking_turn(once := Event())
-    turns = [submit_for("office", first), submit_for("", second)]
+    turns = [submit_for(seats, "office", first), submit_for(seats, "", second)]
     assert begun.wait(PATIENCE_SECONDS)
     assert begun_too.wait(PATIENCE_SECONDS)
-    turns += [submit_for("", noted("server")), submit_for("office", noted("office"))]
-    turns += [submit_for("", noted("server")) for _ in range(3)]
+    turns += [submit_for(seats, "", noted(order, "server")), submit_for(seats, "office", noted(order, "office"))]
+    turns += [submit_for(seats, "", noted(order, "server")) for _ in range(3)]
     once.set()
     wait(turns[1:], PATIENCE_SECONDS)
     assert order == ["server", "office", "server", "server", "server"]
@@ -172,18 +169,11 @@ def test_a_server_that_asks_for_many_passes_nobody_for_ever(go: Event) -> None:
 def test_a_sender_with_turns_at_work_is_passed(go: Event) -> None:
     seats, order = Seats(2, 2, each=2), list[str]()
 
-    def submit_for(sender: str, work: Callable[[], bytes]) -> Future[bytes]:
-        with acting_as(Tenant("acme", "v", site="shop", sender=sender)):
-            return seats.submit(work)
-
-    def noted(name: str) -> Callable[[], bytes]:
-        return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
-
     (first, begun), (second, begun_too) = blocking_turn(go), blocking_turn(once := Event())
-    turns = [submit_for("crowd", first), submit_for("crowd", second)]
+    turns = [submit_for(seats, "crowd", first), submit_for(seats, "crowd", second)]
     assert begun.wait(PATIENCE_SECONDS)
     assert begun_too.wait(PATIENCE_SECONDS)
-    turns += [submit_for("crowd", noted("crowd")), submit_for("other", noted("other"))]
+    turns += [submit_for(seats, "crowd", noted(order, "crowd")), submit_for(seats, "other", noted(order, "other"))]
     once.set()
     wait(turns[1:], PATIENCE_SECONDS)
     assert order == ["other", "crowd"]

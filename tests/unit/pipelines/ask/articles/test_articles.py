@@ -27,7 +27,7 @@ from tenants.audit.store import TurnOwner
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import Busy, Conflict, Invalid, NotFound, TryAgain
 from tenants.desk import articles
-from tenants.desk.articles import Draft
+from tenants.desk.articles import Article, Draft
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gaps import Miss
 from tests.audits import entry
@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 FEW = ("returns.md", "delivery.md", "payment.md", "warranty.md")
 QUESTION = "Можно ли оплатить заказ криптовалютой?"
+BOTH = (QUESTION, "Чем кормить попугая?")
 DRAFT = drafted(
     "Оплата криптовалютой",
     "# Оплата криптовалютой\n\nОплатить заказ криптовалютой нельзя. Мы принимаем карты и СБП.\n",
@@ -143,30 +144,26 @@ async def test_gaps_are_asked_for_few_requests_of_a_tenant(written: Articles, mo
     assert (max(at_once) <= 4, len(at_once)) == (True, 17)
 
 
-async def test_publication_asks_gaps_later_that_it_has_no_time_for(
-    written: Articles, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def unhurried(written: Articles, monkeypatch: pytest.MonkeyPatch) -> Article:
+    """An article for two gaps that it answers, with time to ask the first one only."""
     monkeypatch.setattr(closing, "SECONDS", 0.0)
     monkeypatch.setattr(closing, "_is_answered", lambda *_: True)
-    questions = (QUESTION, "Чем кормить попугая?")
-    article = articles.add(DRAFT, [gap_of(question).gap_id for question in questions])
-    assert (await written.publish_in_turn(article.article_id, 1)).is_current
-    assert sorted(gap_of(question).status for question in questions) == ["closed", "open"]
+    return articles.add(DRAFT, [gap_of(question).gap_id for question in BOTH])
+
+
+async def test_publication_asks_gaps_later_that_it_has_no_time_for(written: Articles, unhurried: Article) -> None:
+    assert (await written.publish_in_turn(unhurried.article_id, 1)).is_current
+    assert sorted(gap_of(question).status for question in BOTH) == ["closed", "open"]
     await asyncio.gather(*written._later)
-    assert [gap_of(question).status for question in questions] == ["closed", "closed"]
+    assert [gap_of(question).status for question in BOTH] == ["closed", "closed"]
 
 
-async def test_gap_that_is_dismissed_meanwhile_stays_dismissed(
-    written: Articles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(closing, "SECONDS", 0.0)
-    monkeypatch.setattr(closing, "_is_answered", lambda *_: True)
-    questions = (QUESTION, "Чем кормить попугая?")
-    article = articles.add(DRAFT, [gap_of(question).gap_id for question in questions])
-    published, left = written._publish(article.article_id, 1)
+async def test_gap_that_is_dismissed_meanwhile_stays_dismissed(written: Articles, unhurried: Article) -> None:
+    published, left = written._publish(unhurried.article_id, 1)
     gaps.decide([gap.gap_id for gap in left], "dismissed")
     assert written._close_open(published.article_id, left) == ()
-    assert sorted(gap_of(question).status for question in questions) == ["closed", "dismissed"]
+    assert sorted(gap_of(question).status for question in BOTH) == ["closed", "dismissed"]
 
 
 def test_gap_with_one_unanswered_wording_stays_open(written: Articles, shop: Ask) -> None:
