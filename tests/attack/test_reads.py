@@ -44,6 +44,17 @@ class Slow:
         await PlainTextResponse("")(scope, receive, send)
 
 
+async def compete(
+    slow: Slow, attacker: httpx.AsyncClient, victim: httpx.AsyncClient, method: str, most: int
+) -> list["asyncio.Task[httpx.Response]"]:
+    """Send 20 requests of one tenant and one of another. Check that `most` of the first compute, and the other's."""
+    requests = [asyncio.create_task(client.request(method, PATH)) for client in (*[attacker] * 20, victim)]
+    for _ in range(most + 1):
+        await wait_for(slow.begun.acquire(), 5)
+    assert slow.computed == most + 1
+    return requests
+
+
 @pytest.mark.parametrize("scope", ["ask", "visit"])
 @pytest.mark.parametrize(("method", "most"), [("GET", MOST_READS), ("PATCH", MOST_CHANGES)])
 async def test_requests_of_one_tenant_take_turns(method: str, most: int, scope: str) -> None:
@@ -51,13 +62,9 @@ async def test_requests_of_one_tenant_take_turns(method: str, most: int, scope: 
     gate = gate_of(slow)
     gate.routes = RouteTable([Route(method, PATH, scope, threaded=True)])
     async with client_of(gate, "mallory", scope) as attacker, client_of(gate, "acme", scope) as victim:
-        requests = [asyncio.create_task(attacker.request(method, PATH)) for _ in range(20)]
-        other = asyncio.create_task(victim.request(method, PATH))
-        for _ in range(most + 1):
-            await wait_for(slow.begun.acquire(), 5)
-        assert slow.computed == most + 1
+        requests = await compete(slow, attacker, victim, method, most)
         slow.go.set()
-        assert {response.status_code for response in await asyncio.gather(*requests, other)} == {200}
+        assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
 
 
 @pytest.mark.parametrize(("method", "most"), [("GET", 1), ("PATCH", 2)])
@@ -70,13 +77,9 @@ async def test_few_requests_of_a_tenant_compute_beside_a_question(
     gate.routes = RouteTable([Route(method, PATH, "ask", threaded=True)])
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
         with fairness.question():
-            requests = [asyncio.create_task(attacker.request(method, PATH)) for _ in range(10)]
-            other = asyncio.create_task(victim.request(method, PATH))
-            for _ in range(most + 1):
-                await wait_for(slow.begun.acquire(), 5)
-            assert slow.computed == most + 1
+            requests = await compete(slow, attacker, victim, method, most)
         slow.go.set()
-        assert {response.status_code for response in await asyncio.gather(*requests, other)} == {200}
+        assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
 
 
 async def test_no_tenant_is_named_like_the_visitors_of_another() -> None:
