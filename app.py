@@ -351,15 +351,17 @@ def _add_lifespan(
             bus.listen(settings)
             try:
                 await to_thread(_hold_index, settings)
+                state = "ready on"
             except Busy:
-                log.error("another service has the data folder %s: this one is not ready", settings.data_dir)
+                log.error("another service has the data folder %s", settings.data_dir)
+                state = "not ready before the other service stops, listening on"
             for resident in residents:
                 await to_thread(resident.warm_up)
             # Warm-up objects are never freed; once frozen, the garbage collector skips them.
             gc.collect()
             gc.freeze()
             gc.set_threshold(*gc.get_threshold()[:2], _BETWEEN_FULL_COLLECTIONS)
-            log.info("ready on http://%s:%d", settings.host, settings.port)
+            log.info("%s http://%s:%d", state, settings.host, settings.port)
             try:
                 with fairness.interruptible():
                     yield

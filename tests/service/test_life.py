@@ -93,6 +93,7 @@ def test_a_second_service_says_so_and_takes_over_and_repairs_what_it_finds(tmp_p
             assert client.get("/readyz").json() == {"status": "ready"}
         with httpx.Client(base_url=second.url, timeout=60, headers=headers) as client:
             problem(client.get("/readyz"), 503, "data_in_use")
+            assert not any("opora.service ready" in line for line in second.log)
             # The cache is at most seconds old.
             assert _eventually(lambda: client.post("/ask/run", json=question).status_code == 503)
             problem(client.post("/ask/run", json=question), 503, "data_in_use")
