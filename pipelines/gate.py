@@ -307,7 +307,7 @@ class _GatedRequest:
             receive = await self._read_json(route.body, route.limit)
         elif route.limit and not route.page:
             receive = self._bounded(route.limit)
-        if self.caller is not _ANYBODY and (route.method == "GET" or route.threaded):
+        if self.caller is not _ANYBODY and (route.method == "GET" or route.takes_turns):
             self.turn = self.gate.reads.turn_of(
                 self.caller.tenant_id, is_change=route.method != "GET", by_visitor=self.caller.scopes == {VISIT}
             )

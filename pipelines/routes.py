@@ -30,8 +30,9 @@ class Route:
 
     `visitors` opens it to the tokens of visitors, too, whatever its scope; `desk` to an operator who has signed in to
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
-    which the application reads as they come. `threaded`: the endpoint occupies a thread of those that serve all
-    requests.
+    which the application reads as they come. `takes_turns`: few requests of a tenant are at work at once, see
+    `Reads`. Every endpoint that occupies a thread does, and so must a coroutine that reads or writes records unless a
+    `Pool` bounds it.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
@@ -44,7 +45,7 @@ class Route:
     desk: bool = False
     page: bool = False
     files: bool = False
-    threaded: bool = False
+    takes_turns: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
     per_minute: int = 0
@@ -110,7 +111,7 @@ class OpenRouter(APIRouter):
         assert isinstance(route, APIRoute)  # noqa: S101 - narrows the type
         for method in sorted(route.methods or ()):
             access: dict[str, Any] = {"scope": self._scope, "desk": self._desk, "page": self._page}
-            access["threaded"] = not iscoroutinefunction(endpoint)
+            access["takes_turns"] = not iscoroutinefunction(endpoint)
             if self._page:
                 access["limit"] = self._limit if method != "GET" else 0
             elif route.body_field is not None:

@@ -28,7 +28,7 @@ from pipelines.pools import Pool
 from pipelines.sse import is_event_number
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
-from tenants.core import context, fairness
+from tenants.core import context
 from tenants.core.errors import Busy, InternalFault, NotFound, OporaError, TimedOut, TryAgain, trail
 from tenants.storage import bus
 from tenants.work import idempotency, stream_log
@@ -63,7 +63,7 @@ class Runner:
         self.streams = Streams()
         self.limiter: RateLimiter | None = None
         self._waiting: Counter[str] = Counter()
-        self._seats = Seats(workers, workers + model_workers)
+        self._seats = Seats(workers, workers + model_workers, questions=True)
         self._narrations: set[asyncio.Task[None]] = set()
         self._log: StreamLog | None = None
 
@@ -248,8 +248,7 @@ class Runner:
             raise Busy
         self._waiting[tenant_id] += 1
         try:
-            with fairness.question():
-                yield
+            yield
         finally:
             self._waiting[tenant_id] -= 1
             self._waiting += Counter()  # drops the tenants that have none

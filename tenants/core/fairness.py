@@ -1,4 +1,4 @@
-"""Priority of questions: ingestion runs in small slices and waits between them while a question is running.
+"""Priority of questions: ingestion runs in small slices and waits between them while a question computes.
 
 Both share one interpreter, so ingestion delays questions. The wait is bounded: under a constant load of questions,
 ingestion still runs one slice every `PATIENCE_SECONDS`.
@@ -31,19 +31,18 @@ class QuestionPriority:
         self._changed = Condition()
         self._slice = local()
 
-    @contextmanager
-    def question(self) -> Iterator[None]:
-        """Register a question while the block runs, including its wait for a turn. Any number may run."""
+    def begin(self) -> None:
+        """Count a question that computes or waits for its turn to compute. Any number may; each one calls `end`."""
         with self._changed:
             self._active_questions += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._active_questions -= 1
-                self._last = perf_counter()
-                if not self._active_questions:
-                    self._changed.notify_all()
+
+    def end(self) -> None:
+        """Count a question no longer: it is answered, or waits for another server."""
+        with self._changed:
+            self._active_questions -= 1
+            self._last = perf_counter()
+            if not self._active_questions:
+                self._changed.notify_all()
 
     def yield_to_questions(self) -> None:
         """Wait until no question is in work, or for `PATIENCE_SECONDS`, once a slice. Call it every few milliseconds or
@@ -82,7 +81,8 @@ def interruptible() -> Iterator[None]:
 
 
 _PROCESS = QuestionPriority()
-question = _PROCESS.question
+begin = _PROCESS.begin
+end = _PROCESS.end
 yield_to_questions = _PROCESS.yield_to_questions
 has_questions = _PROCESS.has_questions
 is_idle = _PROCESS.is_idle

@@ -18,7 +18,7 @@ from functools import partial
 from threading import Event, Lock
 from typing import TypeVar
 
-from tenants.core import context
+from tenants.core import context, fairness
 from tenants.core.errors import NoTenant
 
 S = TypeVar("S")
@@ -61,14 +61,18 @@ class Seats:
     :param seats: how many compute at once, plus one for a tenant without a seat.
     :param threads: how many are at work at once, including those that wait for other servers.
     :param each: how many one tenant has at work at once; None: as many as leave capacity for others.
+    :param questions: whether ingestion and pages give way to turns that have, or wait for, a seat.
     :param name: prefix of the threads' names.
     """
 
-    def __init__(self, seats: int, threads: int, *, each: int | None = None, name: str = "seat") -> None:
+    def __init__(
+        self, seats: int, threads: int, *, each: int | None = None, questions: bool = False, name: str = "seat"
+    ) -> None:
         self._kept = 1 if each is None else 0
         self._free = seats + self._kept
         self._idle = max(seats, threads)
         self._each = each
+        self._questions = questions
         self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix=name)
         self._lines: dict[str, _Line] = {}
         self._at_work: Counter[str] = Counter()
@@ -103,6 +107,7 @@ class Seats:
                 return future
             start = _Start(future.set_running_or_notify_cancel, run, future.cancel)
             self._lines.setdefault(tenant_id, _Line()).starting.setdefault(sender, deque()).append(start)
+            self._count()
             self._fill()
         return future
 
@@ -118,6 +123,8 @@ class Seats:
             waiting = [start for line in self._lines.values() for starts in line.starting.values() for start in starts]
             for line in self._lines.values():
                 line.starting.clear()
+            for _ in waiting:
+                self._discount()
         for start in waiting:
             start.cancel()
         self._pool.shutdown(wait=True)
@@ -133,6 +140,7 @@ class Seats:
         seated = Event()
         with self._lock:
             self._lines.setdefault(tenant_id, _Line()).returning.append(seated)
+            self._count()
             self._fill()
         seated.wait()
 
@@ -191,7 +199,16 @@ class Seats:
             self._at_work_of[tenant_id, sender] += 1
         self._pool.submit(start.run)
 
+    def _count(self) -> None:
+        if self._questions:
+            fairness.begin()
+
+    def _discount(self) -> None:
+        if self._questions:
+            fairness.end()
+
     def _vacate(self, tenant_id: str) -> None:
+        self._discount()
         self._free += 1
         self._seats_of[tenant_id] -= 1
         if not self._seats_of[tenant_id]:

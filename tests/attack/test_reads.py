@@ -20,6 +20,7 @@ from tenants.chats import store
 from tenants.chats.change import changing
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
+from tests.asking import question
 from tests.service.serving import in_force
 from tests.unit.pipelines.test_gate import gate_of
 
@@ -60,7 +61,7 @@ async def compete(
 async def test_requests_of_one_tenant_take_turns(method: str, most: int, scope: str) -> None:
     slow = Slow()
     gate = gate_of(slow)
-    gate.routes = RouteTable([Route(method, PATH, scope, threaded=True)])
+    gate.routes = RouteTable([Route(method, PATH, scope, takes_turns=True)])
     async with client_of(gate, "mallory", scope) as attacker, client_of(gate, "acme", scope) as victim:
         requests = await compete(slow, attacker, victim, method, most)
         slow.go.set()
@@ -74,9 +75,9 @@ async def test_few_requests_of_a_tenant_compute_beside_a_question(
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.0)
     slow = Slow()
     gate = gate_of(slow)
-    gate.routes = RouteTable([Route(method, PATH, "ask", threaded=True)])
+    gate.routes = RouteTable([Route(method, PATH, "ask", takes_turns=True)])
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
-        with fairness.question():
+        with question():
             requests = await compete(slow, attacker, victim, method, most)
         slow.go.set()
         assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
@@ -101,13 +102,13 @@ async def test_reads_let_questions_go_first_for_a_moment(monkeypatch: pytest.Mon
     gate = gate_of(slow)
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 60.0)
-        with fairness.question():
+        with question():
             reads = [asyncio.create_task(client.get(PATH)) for client in (*[attacker] * 10, victim)]
             done, _ = await asyncio.wait(reads, timeout=0.1)
             assert (done, slow.computed) == (set(), 0)
         assert {response.status_code for response in await wait_for(asyncio.gather(*reads), 5)} == {200}
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.05)
-        with fairness.question():
+        with question():
             assert (await wait_for(victim.get(PATH), 5)).status_code == 200
 
 

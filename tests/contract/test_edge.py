@@ -17,6 +17,7 @@ from tenants.core.points import Point
 from tenants.index import edge, open_collection
 from tenants.storage import disk
 from tenants.work import claims
+from tests.asking import question
 
 ACME = Tenant("acme", "anna")
 OPENING = """
@@ -96,7 +97,7 @@ def test_written_chunks_are_compacted_in_quiet_moments(monkeypatch: pytest.Monke
         collection = open_collection(create=True)
         collection.upsert(points(range(400)))
         growing = segments()
-        with fairness.question():
+        with question():
             collection.upsert(points(range(400, 700)))
             assert segments() == growing
         monkeypatch.setattr(fairness, "IDLE_SECONDS", -1.0)

@@ -277,3 +277,41 @@ def test_no_header_query_or_document_id_reaches_into_another_tenant(
         assert response.status_code == 200
         assert response.json()["outcome"] != "answered"
         assert "ZX99" not in response.text
+
+
+def test_a_change_takes_turns_unless_something_else_bounds_it(installation: Settings) -> None:
+    questions = {
+        "/ask/run",
+        "/v1/chat/completions",
+        "/mcp",
+        "/playground",
+        "/desk/playground",
+        "/desk/welcome/ask",
+        "/chats/{chat_id}/messages",
+        "/chats/{chat_id}/edit",
+        "/chats/{chat_id}/regenerate",
+        "/desk/chats/{chat_id}/suggestions",
+        "/desk/chat/{chat_id}/suggest",
+    }
+    ingestion = {"/ingest/run", "/documents", "/chats/{chat_id}/files", "/desk/documents/upload"}
+    pools = {
+        "/operators",
+        "/operators/{login}/password",
+        "/desk/account/password",
+        "/desk/people/add",
+        "/desk/people/password",
+        "/articles/{article_id}/publish",
+        "/desk/articles/{article_id}/publish",
+        "/evaluation/questions",
+        "/evaluation/questions/file",
+        "/desk/evaluation/questions",
+        "/desk/evaluation/questions/file",
+        "/desk/audit/verify",
+        "/tools/{name}/test",
+        "/desk/settings/tools/{name}/test",
+        "/desk/settings/models/test",
+    }
+    changes = [
+        route for route in app.create_app(installation).state.open_routes if route.scope and route.method != "GET"
+    ]
+    assert {route.path for route in changes if not route.takes_turns} == questions | ingestion | pools

@@ -112,6 +112,7 @@ def router(conversations: Conversations) -> OpenRouter:
         return thread(store.get(chat_id), after)
 
     @endpoints.post(f"{_ONE}/reply")
+    @opens(takes_turns=True)
     async def reply(chat_id: str, body: Reply) -> DeskPostedAnswer:
         """Send a reply to the customer and take the chat. Answers 409 if another operator has replied since."""
 
@@ -126,6 +127,7 @@ def router(conversations: Conversations) -> OpenRouter:
         return answer
 
     @endpoints.post(f"{_ONE}/take")
+    @opens(takes_turns=True)
     async def take(chat_id: str, body: Change) -> DeskChatPart:
         """Take the chat."""
         chat = await asyncio.to_thread(store.take, chat_id, version=body.version, name=body.name)
@@ -133,6 +135,7 @@ def router(conversations: Conversations) -> OpenRouter:
         return await asyncio.to_thread(desk_chat_part, chat)
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
+    @opens(takes_turns=True)
     async def operator_types(chat_id: str, body: OperatorTypingState) -> None:
         """Show the customer that an operator is typing."""
         await asyncio.to_thread(store.get, chat_id)

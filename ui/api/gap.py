@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.routes import OpenRouter
+from pipelines.routes import OpenRouter, opens
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Gap
 
@@ -39,6 +39,7 @@ def router(service: Articles) -> OpenRouter:
         }
 
     @endpoints.patch("/gaps/{gap_id}")
+    @opens(takes_turns=True)
     async def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
         """Dismiss, reopen or close a gap. Closing answers 409 while one of its questions has no answer."""
         if change.status == "closed":

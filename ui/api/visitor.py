@@ -142,25 +142,25 @@ def router(conversations: Conversations) -> OpenRouter:
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
 
     @endpoints.post(f"{_ONE}/branch", status_code=201)
-    @opens(per_minute=10)
+    @opens(per_minute=10, takes_turns=True)
     async def branch(chat_id: str, body: BranchRequest) -> ChatPart:
         """Start a chat that continues after an answer of this one. The policy `chat_tools` must allow it."""
         return await to_thread(chat_part, await conversations.branch(chat_id, body.message_id))
 
     @endpoints.post(f"{_ONE}/stop")
-    @opens(limit=_SMALL, per_minute=60)
+    @opens(limit=_SMALL, per_minute=60, takes_turns=True)
     async def stop(chat_id: str) -> ChatPart:
         """Stop the answer in progress."""
         return await to_thread(chat_part, await conversations.stop(chat_id))
 
     @endpoints.post(f"{_ONE}/person")
-    @opens(limit=_SMALL, per_minute=10)
+    @opens(limit=_SMALL, per_minute=10, takes_turns=True)
     async def ask_for_person(chat_id: str) -> ChatPart:
         """Request an operator. Creates a ticket and puts the chat into the operators' queue."""
         return await to_thread(chat_part, await conversations.ask_for_person(chat_id))
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
-    @opens(per_minute=120)
+    @opens(per_minute=120, takes_turns=True)
     async def typing(chat_id: str, body: TypingState) -> None:
         """Show operators that the customer is typing."""
         await _own(chat_id)

@@ -127,6 +127,7 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
 
 def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations) -> None:
     @endpoints.post(f"{_ONE}/reply")
+    @opens(takes_turns=True)
     async def reply(
         chat_id: str,
         text: _Text = "",
@@ -182,6 +183,7 @@ def _add_moving(endpoints: OpenRouter, desk: Desk, conversations: Conversations)
         return _or_conflict(desk, chat_id, act)
 
     @endpoints.post(f"{_ONE}/take")
+    @opens(takes_turns=True)
     async def take(chat_id: str, version: _Version = None) -> Response:
         name = sessions.current().operator.name
         answer = await asyncio.to_thread(moved, chat_id, lambda: store.take(chat_id, version=version, name=name))

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from pipelines import pages
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.routes import OpenRouter
+from pipelines.routes import OpenRouter, opens
 from tenants.core.errors import Invalid
 from tenants.desk import articles, inbox, operators
 from tenants.knowledge import documents, gaps
@@ -92,6 +92,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
         )
 
     @endpoints.post(_DECIDE)
+    @opens(takes_turns=True)
     async def decide(gap: _Ids, status: Annotated[Status, Form()], back: _Back = "") -> Response:
         chosen, there = _chosen(gap), pages.local(back, _ALL)
         if status == "closed":

@@ -16,7 +16,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pipelines import shutdown
 from pipelines.ask.chats.events import SILENCE_SECONDS
 from pipelines.ask.chats.presence import Attendances, Signal, announce_soon
-from pipelines.routes import OpenRouter
+from pipelines.routes import OpenRouter, opens
 from pipelines.sse import EVENT_HEADERS, json_event
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
@@ -39,6 +39,7 @@ async def follow(response: Response) -> AsyncIterator[ServerSentEvent]:
 
 
 @router.post("/desk/chat/{chat_id}/looking", status_code=204)
+@opens(takes_turns=True)
 async def look(
     chat_id: str,
     tab: Annotated[str, Form(pattern=r"^[0-9a-f]{1,32}$")],

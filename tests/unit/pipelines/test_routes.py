@@ -25,9 +25,9 @@ def test_an_endpoint_opens_as_its_router_says_or_otherwise() -> None:
     def stop(name: str) -> None: ...
 
     assert endpoints.open == [
-        Route("GET", "/things", "operate", threaded=True, per_minute=5),
-        Route("PUT", "/things/{name}", "admin", desk=True, threaded=True, body=Body, limit=1_000),
-        Route("POST", "/things/{name}/stop", "admin", desk=True, threaded=True),
+        Route("GET", "/things", "operate", takes_turns=True, per_minute=5),
+        Route("PUT", "/things/{name}", "admin", desk=True, takes_turns=True, body=Body, limit=1_000),
+        Route("POST", "/things/{name}/stop", "admin", desk=True, takes_turns=True),
     ]
 
 
@@ -41,8 +41,8 @@ def test_only_forms_of_pages_have_a_body() -> None:
     def save(name: Annotated[str, Form()]) -> None: ...
 
     assert pages.open == [
-        Route("GET", "/page", "operate", page=True, threaded=True),
-        Route("POST", "/page", "operate", page=True, threaded=True, limit=2_000),
+        Route("GET", "/page", "operate", page=True, takes_turns=True),
+        Route("POST", "/page", "operate", page=True, takes_turns=True, limit=2_000),
     ]
 
 
@@ -50,6 +50,6 @@ def test_included_routes_stay_open_and_need_a_scope() -> None:
     outer, inner = OpenRouter("admin"), OpenRouter(None)
     inner.add_api_route("/healthz", lambda: None, methods=["GET"])
     outer.include_router(inner)
-    assert outer.open == [Route("GET", "/healthz", threaded=True)]
+    assert outer.open == [Route("GET", "/healthz", takes_turns=True)]
     with pytest.raises(TypeError):
         outer.include_router(APIRouter())

@@ -7,6 +7,7 @@ from threading import Event, Lock
 
 import pytest
 
+from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.work.seats import Seats, may_take_more, waiting
 from tests.webhooks import wait_until
@@ -280,3 +281,21 @@ def test_nobody_gets_all_of_something_bounded() -> None:
     assert taken == 48
     assert may_take_more(0, 16)
     assert may_take_more(0, 1)
+
+
+def test_only_turns_that_compute_or_are_about_to_count_as_questions(go: Event) -> None:
+    seats = Seats(1, 3, questions=True)
+    waits, is_away = away(go)
+    waiting_turn = submit(seats, "mallory", waits)
+    assert is_away.wait(PATIENCE_SECONDS)
+    wait_until(lambda: not fairness.has_questions())
+    computes, has_begun = blocking_turn(go)
+    computing = submit(seats, "acme", computes)
+    queued = submit(seats, "acme", lambda: b"")
+    assert has_begun.wait(PATIENCE_SECONDS)
+    assert fairness.has_questions()
+    queued.cancel()
+    go.set()
+    wait([waiting_turn, computing])
+    wait_until(lambda: not fairness.has_questions())
+    seats.close()
