@@ -174,6 +174,15 @@ def counted_as(address: str) -> str:
     return str(known.ipv4_mapped or IPv6Network((int(known) >> 64 << 64, 64)))
 
 
+def network_of(address: str) -> str:
+    """Return the network whose addresses one sender may easily have: /24 of IPv4, /48 of IPv6 (RFC 6177)."""
+    try:
+        known = ip_address(address.partition("/")[0])
+    except ValueError:
+        return address
+    return str(ip_network((known, 24 if known.version == 4 else 48), strict=False))
+
+
 def public_url(request: Request) -> str:
     """Return the address of the service as browsers know it, without a slash at its end."""
     return (get_settings().public_url or str(request.base_url)).rstrip("/")

@@ -309,7 +309,10 @@ class _GatedRequest:
             receive = self._bounded(route.limit)
         if self.caller is not _ANYBODY and (route.method == "GET" or route.takes_turns):
             self.turn = self.gate.reads.turn_of(
-                self.caller.tenant_id, is_change=route.method != "GET", by_visitor=self.caller.scopes == {VISIT}
+                self.caller.tenant_id,
+                is_change=route.method != "GET",
+                by_visitor=self.caller.scopes == {VISIT},
+                is_large=self.held > 0,
             )
         fault: Exception | None = None
         try:

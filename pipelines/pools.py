@@ -33,10 +33,11 @@ class Pool:
         self._accepted: Counter[str] = Counter()
         self._total = 0
 
-    async def run(self, bounds: Mapping[str, int], work: Callable[[], T]) -> T:
+    async def run(self, bounds: Mapping[str, int], work: Callable[[], T], *, sender: str = "") -> T:
         """Run the work in a copy of the current context and return its result.
 
         :param bounds: names of callers, each with its limit of accepted work.
+        :param sender: takes turns with the other senders of the tenant, or of callers without one.
         :raises Busy: the pool is full, a caller is at its limit, or no thread was free in time.
         """
         full = self._most is not None and self._total >= self._most
@@ -44,7 +45,7 @@ class Pool:
             raise Busy
         self._count(bounds, 1)
         loop = asyncio.get_running_loop()
-        future: Future[T] = self._threads.submit(work)
+        future: Future[T] = self._threads.submit(work, sender=sender)
         # The thread counts until it is free, even when the caller has disconnected.
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._count, bounds, -1))
         running = asyncio.wrap_future(future)

@@ -44,31 +44,39 @@ class Reads:
     """The turns of all tenants. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._turns: WeakValueDictionary[tuple[str, bool, bool], _Turns] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, bool, bool, bool], _Turns] = WeakValueDictionary()
 
-    def turn_of(self, tenant_id: str, *, is_change: bool = False, by_visitor: bool = False) -> "Turn":
-        """Return the turn of a request of a tenant, not begun. Changes, and visitors, have separate turns."""
+    def turn_of(
+        self, tenant_id: str, *, is_change: bool = False, by_visitor: bool = False, is_large: bool = False
+    ) -> "Turn":
+        """Return the turn of a request of a tenant, not begun. Changes, and visitors, have separate turns.
+
+        Large changes are made one after the other, always with pauses.
+        """
         free, beside = (MOST_CHANGES, _CHANGES_BESIDE) if is_change else (MOST_READS, _READS_BESIDE)
-        turns = _Turns(Semaphore(free), Semaphore(beside))
-        return Turn(self._turns.setdefault((tenant_id, is_change, by_visitor), turns), waits=not by_visitor)
+        turns = _Turns(Semaphore(free), Semaphore(1 if is_large else beside))
+        key = (tenant_id, is_change, by_visitor, is_large)
+        return Turn(self._turns.setdefault(key, turns), waits=not by_visitor, pauses=is_large)
 
 
 class Turn:
     """A request that computes between `begin` and `end`, except while its client takes a part of the response.
 
     :param waits: wait for a moment without questions, too. Pages of staff cost more than those of visitors.
+    :param pauses: take turns as if questions were in work.
     """
 
-    def __init__(self, turns: _Turns, *, waits: bool) -> None:
+    def __init__(self, turns: _Turns, *, waits: bool, pauses: bool) -> None:
         self._turns = turns
         self._waits = waits
+        self._pauses = pauses
         self._held: Semaphore | None = None
         self._began = 0.0
         self._start: Message | None = None
 
     async def begin(self) -> None:
         """Wait for a turn."""
-        turn = self._turns.beside if fairness.has_questions() else self._turns.free
+        turn = self._turns.beside if self._pauses or fairness.has_questions() else self._turns.free
         await turn.acquire()
         self._held = turn
         if self._waits and turn is self._turns.beside:

@@ -81,13 +81,16 @@ class Seats:
         self._closed = False
         self._lock = Lock()
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Run `work` once it is the tenant's turn. A cancelled future is never begun."""
+    def submit(self, work: Callable[[], T], *, sender: str = "") -> Future[T]:
+        """Run `work` once it is the tenant's turn. A cancelled future is never begun.
+
+        :param sender: whose work it is, where the caller in context does not say it.
+        """
         try:
             caller = context.current()
-            tenant_id, sender = caller.tenant_id, caller.sender
+            tenant_id, sender = caller.tenant_id, sender or caller.sender
         except NoTenant:
-            tenant_id, sender = "", ""
+            tenant_id = ""
         future: Future[T] = Future()
         seated = partial(copy_context().run, self._seated, tenant_id, work)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import RootModel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -46,10 +47,11 @@ class Slow:
 
 
 async def compete(
-    slow: Slow, attacker: httpx.AsyncClient, victim: httpx.AsyncClient, method: str, most: int
+    slow: Slow, attacker: httpx.AsyncClient, victim: httpx.AsyncClient, method: str, most: int, body: object = None
 ) -> list["asyncio.Task[httpx.Response]"]:
     """Send 20 requests of one tenant and one of another. Check that `most` of the first compute, and the other's."""
-    requests = [asyncio.create_task(client.request(method, PATH)) for client in (*[attacker] * 20, victim)]
+    clients = (*[attacker] * 20, victim)
+    requests = [asyncio.create_task(client.request(method, PATH, json=body)) for client in clients]
     for _ in range(most + 1):
         await wait_for(slow.begun.acquire(), 5)
     assert slow.computed == most + 1
@@ -79,6 +81,16 @@ async def test_few_requests_of_a_tenant_compute_beside_a_question(
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
         with question():
             requests = await compete(slow, attacker, victim, method, most)
+        slow.go.set()
+        assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
+
+
+async def test_a_tenant_makes_one_large_change_at_a_time() -> None:
+    slow = Slow()
+    gate = gate_of(slow)
+    gate.routes = RouteTable([Route("PATCH", PATH, "ask", takes_turns=True, body=RootModel[str], limit=100_000)])
+    async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
+        requests = await compete(slow, attacker, victim, "PATCH", 1, "x" * 80_000)
         slow.go.set()
         assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
 

@@ -81,3 +81,23 @@ async def test_changes_of_one_tenant_leave_others_theirs(staff: None) -> None:
         await theirs[2]
     go.set()
     assert await asyncio.gather(own, *theirs[:2]) == [True] * 3
+
+
+async def test_sign_ins_from_many_addresses_keep_no_other_network_out() -> None:
+    passwords, go, done = Passwords(), Event(), []
+
+    def sign_in(address: str) -> "asyncio.Task[None]":
+        def work() -> None:
+            assert go.wait(60)
+            done.append(address)
+
+        return asyncio.create_task(passwords.sign_in(address, work))
+
+    guesses = [sign_in(f"10.0.{network}.{host}") for network in range(3) for host in range(4) for _ in range(4)]
+    guesses += [sign_in(f"2001:db8:7:{host:x}::/64") for host in range(8)]
+    await everything_waits()
+    own = sign_in("192.0.2.1")
+    await everything_waits()
+    go.set()
+    await asyncio.wait_for(asyncio.gather(own, *guesses), 60)
+    assert done.index("192.0.2.1") <= 5  # after the one at work, and one of each network
