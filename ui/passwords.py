@@ -1,6 +1,6 @@
 """Password hashing: one pool for sign-ins and for changes of passwords.
 
-Threat: a tenant's admin, or their token, changes passwords all the time, or a few addresses guess passwords, and so keep
+Threat: an admin, or their token, changes passwords all the time, or a few addresses guess passwords, and so keep
 the operators of all tenants from signing in. Few changes of a tenant are accepted at once, and sign-ins take turns with
 them and, by network, with each other.
 """

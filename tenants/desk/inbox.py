@@ -23,6 +23,7 @@ from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.storage import database
+from tenants.storage.searching import searching
 
 View: TypeAlias = Literal["waiting", "mine", "taken", "assistant", "snoozed", "resolved", "all"]
 VIEWS: tuple[View, ...] = get_args(View)
@@ -109,13 +110,14 @@ def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: in
     """Return one page of the inbox.
 
     :param after: `following` of the previous page. Raises `Invalid`, `cursor_invalid`, for any other value.
+    :raises Invalid: `search_too_long`.
     """
     order = _QUEUE if view == "waiting" else _RECENT
     query = select(ChatRow).where(*_of_view(view), *chosen.conditions())
     if after:
         query = query.where(_behind(order, _decoded(after, len(order))))
     columns = [column.asc() if ascending else column.desc() for column, ascending in order]
-    with database.reading() as session:
+    with searching() if chosen.words else database.reading() as session:
         rows = session.scalars(query.order_by(*columns).limit(limit + 1)).all()
         shown = [chat_of(row) for row in rows[:limit]]
         last = _last_said([chat.chat_id for chat in shown])
@@ -164,7 +166,10 @@ def reasons() -> tuple[str, ...]:
 
 
 def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ...]:
-    """Return customers' messages of ended chats that contain any of these stems; last ended first."""
+    """Return customers' messages of ended chats that contain any of these stems; last ended first.
+
+    Empty if the search takes too long.
+    """
     if not stems:
         return ()
     holds = or_(*(ChatMessageRow.text.contains(one, autoescape=True) for stem in stems for one in _spelled(stem)))
@@ -176,8 +181,11 @@ def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ..
         .order_by(ChatRow.resolved_at.desc())
         .limit(limit)
     )
-    with database.reading() as session:
-        return tuple(CustomerWords(chat_id, text) for chat_id, text in session.execute(query))
+    try:
+        with searching() as session:
+            return tuple(CustomerWords(chat_id, text) for chat_id, text in session.execute(query))
+    except Invalid:
+        return ()
 
 
 def last_replies(chat_ids: Sequence[str]) -> Mapping[str, str]:

@@ -15,14 +15,15 @@ def is_corrupt(error: BaseException) -> bool:
 
 def is_corrupt_file(error: BaseException) -> bool:
     """Whether SQLite's file is damaged. A server keeps serving the intact data."""
-    return _sqlite_name(error).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+    return sqlite_name(error).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
 def is_clash(error: DatabaseError) -> bool:
     """Whether another transaction has added the same row, or removed a row that this one refers to."""
-    return isinstance(error.orig, _CLASHES) or _sqlite_name(error) in _SQLITE_CLASHES
+    return isinstance(error.orig, _CLASHES) or sqlite_name(error) in _SQLITE_CLASHES
 
 
-def _sqlite_name(error: BaseException) -> str:
+def sqlite_name(error: BaseException) -> str:
+    """Return SQLite's name of an error, such as `SQLITE_CORRUPT`; empty for any other."""
     cause = error.orig if isinstance(error, DatabaseError) else None
     return str(getattr(cause, "sqlite_errorname", ""))

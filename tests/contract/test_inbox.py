@@ -4,7 +4,7 @@ from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import TextClause, update
 
 from tenants.chats import store
 from tenants.chats.records import Chat
@@ -13,7 +13,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.desk import inbox, replies
 from tenants.desk.inbox import Filter, Snippet, View
-from tenants.storage import database
+from tenants.storage import database, searching
 from tests import desk
 
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")
@@ -65,6 +65,16 @@ def test_each_chat_is_in_the_views_of_its_state_and_counted_there(acme: Tenant) 
     with acting_as(Tenant("globex", "anna")):
         assert set(inbox.counts().values()) == {0}
         assert _ids("all") == []
+
+
+def test_a_long_search_is_given_up_and_the_list_still_answers(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = desk.asked("acme", "v:1", "Сливается ли вода?")
+    slow = TextClause("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
+    monkeypatch.setattr(searching, "SECONDS", 1)
+    with pytest.raises(Invalid) as late, searching.searching() as session:
+        session.execute(slow)
+    assert late.value.code == "search_too_long"
+    assert _ids("all", "вода") == _ids("all") == [chat.chat_id]
 
 
 def test_words_are_found_in_any_case_in_messages_customer_and_ticket(acme: Tenant) -> None:
