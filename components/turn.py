@@ -100,6 +100,7 @@ class Passage(Frozen):
     into `text`.
     `section` holds the first and the last `chunk_index` of the section that it is part of; None when it is all of it.
     `begins_earlier` and `continues` say that the section has text before or after it that did not fit.
+    `place` is the path or id of its document if another one found for the turn has the same title.
     `scores` holds every component of `score` by name, each in 0..1 unless its name says otherwise.
     """
 
@@ -113,6 +114,7 @@ class Passage(Frozen):
     section: tuple[int, int] | None = None
     begins_earlier: bool = False
     continues: bool = False
+    place: str = ""
     source: str = ""
     url: str | None = None
     lang: str = "ru"

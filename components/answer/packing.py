@@ -17,9 +17,11 @@ _RELATED = 600
 def formatted(number: int, passage: Passage, locale: str) -> str:
     """Return a passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below.
 
-    A line in brackets says that the section has more text before or after the passage.
+    The place of the document comes before a title that another document has. A line in brackets says that the section
+    has more text before or after the passage.
     """
-    head = " › ".join(filter(None, (_line(passage.title) or _line(passage.source), _line(passage.heading))))
+    names = (_line(passage.place), _line(passage.title) or _line(passage.source), _line(passage.heading))
+    head = " › ".join(filter(None, names))
     dated = f" ({day(passage.updated_at, locale)})" if passage.updated_at else ""
     lines = [
         f"[{number}] source: {head}{dated}",

@@ -1,6 +1,7 @@
 """The whole section around each hit, because an answer needs a procedure from its first step to its last."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
@@ -10,13 +11,14 @@ from components.faults import degraded
 from components.ingest.tokens import count_tokens
 from components.language.captions import HEADING_SEPARATOR, heading_line
 from components.language.normalise import fold
-from components.passages import Chunk, from_payload, to_passage
+from components.passages import Chunk, from_payload, to_passage, with_meta
 from components.turn import Passage
 from tenants.index import open_collection
 
 _MAX_REPEATED = 12
 """Maximum number of sentences that a chunk repeats from the previous one."""
 _WORD = re.compile(r"\w+")
+_HOST = re.compile(r"\A\w+://[^/]*/?")
 _STEP = re.compile(r"^(\d{1,3})[.)] ", re.MULTILINE)
 
 
@@ -37,7 +39,8 @@ class SectionExpander:
     :param procedure_tokens: tokens of a procedure that is taken whole.
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
     :param whole_sections: number of sections that may have as much; all by default.
-    :param excerpt_tokens: tokens of each section after those, unless a procedure of `section_tokens` is longer.
+    :param excerpt_tokens: tokens of each section after those, unless a procedure of half of `procedure_tokens` is
+        longer.
     :param opening_tokens: tokens of an opening up to which the chunk after it is read with it: it says what
         the first section is about.
     :param top_k: sections returned at most.
@@ -87,7 +90,9 @@ class SectionExpander:
             chunks = sections[document.id]
             in_full = self.whole_sections is None or len(expanded) < self.whole_sections
             limits = (
-                (self.section_tokens, self.procedure_tokens) if in_full else (self.excerpt_tokens, self.section_tokens)
+                (self.section_tokens, self.procedure_tokens)
+                if in_full
+                else (self.excerpt_tokens, self.procedure_tokens // 2)
             )
             fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in limits))
             section = joined(document, fitting)
@@ -97,7 +102,7 @@ class SectionExpander:
             left -= cost
             taken.update(chunk.id for chunk in (chunks if in_full else fitting))
             expanded.append(section)
-        return {"documents": expanded}
+        return {"documents": _told_apart(expanded)}
 
     def _sections(self, documents: Sequence[Document]) -> Mapping[str, tuple[Document, ...]]:
         """Return the chunks of each document's section in reading order, in one read of the index."""
@@ -123,6 +128,23 @@ class SectionExpander:
         elif not passage.heading and count_tokens(passage.text) <= self.opening_tokens:
             last += 1
         return [chunk_id for place, chunk_id in enumerate(around["ids"], around["first"]) if first <= place <= last]
+
+
+def _told_apart(documents: Sequence[Document]) -> list[Document]:
+    """Return the documents, with `meta["place"]` where several share a title.
+
+    Help centres have an "Overview" for each product. The path of its address, or its id, says which one it is about.
+    """
+    passages = [to_passage(document) for document in documents]
+    named = defaultdict[str, set[str]](set)
+    for passage in passages:
+        named[fold(passage.title)].add(passage.doc_id)
+    return [
+        with_meta(document, place=_HOST.sub("", passage.url or passage.doc_id))
+        if len(named[fold(passage.title)]) > 1
+        else document
+        for document, passage in zip(documents, passages, strict=True)
+    ]
 
 
 def _fitting(

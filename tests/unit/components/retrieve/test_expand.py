@@ -15,6 +15,7 @@ from components.passages import from_payload, to_passage
 from components.retrieve import expand
 from components.retrieve.expand import SectionExpander
 from tenants.core.points import Hit
+from tests.turns import document
 
 Index = Callable[[str], list[Document]]
 
@@ -124,6 +125,22 @@ def test_excerpt_keeps_its_procedure_whole(index: Index) -> None:
     expander = SectionExpander(budget=8_000, section_tokens=900, whole_sections=1, excerpt_tokens=200)
     _, excerpt = expander.run(documents=[first, steps[0]])["documents"]
     assert numbers(excerpt) == list(range(1, 21))
+
+
+def test_documents_of_one_title_are_told_apart_by_their_place() -> None:
+    found = [
+        document("Диски.", "a", doc_id="1", title="О сервисе", url="https://help.example/disks/about"),
+        document("Сети.", "b", doc_id="networks/about", title="О сервисе"),
+        document("Цены.", "c", doc_id="prices", title="Цены"),
+        document("Скидки.", "d", doc_id="prices", title="Цены"),
+    ]
+    shown = [formatted(1, to_passage(one), "ru").split("\n")[0] for one in SectionExpander().run(found)["documents"]]
+    assert shown == [
+        "[1] source: disks/about › О сервисе",
+        "[1] source: networks/about › О сервисе",
+        "[1] source: Цены",
+        "[1] source: Цены",
+    ]
 
 
 def test_chunk_of_an_older_index_passes_alone_and_marked(index: Index) -> None:

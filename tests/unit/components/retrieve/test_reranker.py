@@ -94,6 +94,25 @@ def test_a_successor_outranks_its_predecessor_in_a_near_tie(
     assert [one.id for one in ranked(old, new, trust_weight=weight)] == ["new", "old"]
 
 
+def test_with_search_orders_by_the_sum_of_both_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = {"a": 0.9, "b": 0.5, "c": 0.4, "d": 0.1}
+    monkeypatch.setattr(
+        reranker,
+        "judge",
+        lambda query, passages, by_meaning: [RelevanceScore(judged[p.chunk_id], {}) for p in passages],
+    )
+    found = [
+        document("Текст", one, scores={"search": score}) for one, score in zip("dcab", (1, 0.8, 0.6, 0.2), strict=True)
+    ]
+    orders = {
+        with_search: [
+            one.id for one in FeatureRanker(with_search=with_search).run(query="?", documents=found)["documents"]
+        ]
+        for with_search in (False, True)
+    }
+    assert orders == {False: ["a", "b", "c", "d"], True: ["a", "c", "d", "b"]}
+
+
 class Shelf:
     """A collection that was encoded by an encoder of this name."""
 
