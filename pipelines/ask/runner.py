@@ -63,7 +63,7 @@ class Runner:
         self.streams = Streams()
         self.limiter: RateLimiter | None = None
         self._waiting: Counter[str] = Counter()
-        self._seats = Seats(workers, workers + model_workers, questions=True)
+        self._seats = Seats(workers, workers + model_workers)
         self._narrations: set[asyncio.Task[None]] = set()
         self._log: StreamLog | None = None
 
@@ -112,7 +112,7 @@ class Runner:
     def in_background(self, work: Callable[[], T]) -> T:
         """Run the work of one question in a seat and within the time limit, for a thread that asks many.
 
-        It counts against no rate limit: ask only when `waiting` is 0, so that customers come first.
+        It counts against no rate limit: ask when `fairness.has_questions` says no, so that customers come first.
 
         :raises OporaError: a reason to try again.
         """
@@ -259,18 +259,21 @@ class Runner:
             await self.limiter.admit()
 
     def _begin(self, job: "TurnJob") -> "TurnJob":
-        job.future = self._submit(job.attempt, partial(self._work, job))
+        job.future = self._submit(job.attempt, partial(self._work, job), is_question=True)
         return job
 
-    def _submit(self, attempt: Attempt, work: Callable[[], T]) -> "Future[T]":
-        """Run the work of one question in a seat, its models within the time of a turn."""
+    def _submit(self, attempt: Attempt, work: Callable[[], T], *, is_question: bool = False) -> "Future[T]":
+        """Run the work of one question in a seat, its models within the time of a turn.
+
+        :param is_question: somebody waits for the answer.
+        """
         deadline = monotonic() + for_models(self.budget)
 
         def bounded() -> T:
             with collect_calls(deadline, attempt.stop):
                 return work()
 
-        return self._seats.submit(bounded)
+        return self._seats.submit(bounded, is_question=is_question)
 
     async def _result(self, job: "TurnJob") -> TurnAnswer:
         try:

@@ -45,6 +45,7 @@ class _Start:
     begin: Callable[[], bool]
     run: Callable[[], None]
     cancel: Callable[[], bool]
+    is_question: bool
 
 
 @dataclass(slots=True)
@@ -61,18 +62,14 @@ class Seats:
     :param seats: how many compute at once, plus one for a tenant without a seat.
     :param threads: how many are at work at once, including those that wait for other servers.
     :param each: how many one tenant has at work at once; None: as many as leave capacity for others.
-    :param questions: whether ingestion and pages give way to turns that have, or wait for, a seat.
     :param name: prefix of the threads' names.
     """
 
-    def __init__(
-        self, seats: int, threads: int, *, each: int | None = None, questions: bool = False, name: str = "seat"
-    ) -> None:
+    def __init__(self, seats: int, threads: int, *, each: int | None = None, name: str = "seat") -> None:
         self._kept = 1 if each is None else 0
         self._free = seats + self._kept
         self._idle = max(seats, threads)
         self._each = each
-        self._questions = questions
         self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix=name)
         self._lines: dict[str, _Line] = {}
         self._at_work: Counter[str] = Counter()
@@ -81,10 +78,11 @@ class Seats:
         self._closed = False
         self._lock = Lock()
 
-    def submit(self, work: Callable[[], T], *, sender: str = "") -> Future[T]:
+    def submit(self, work: Callable[[], T], *, sender: str = "", is_question: bool = False) -> Future[T]:
         """Run `work` once it is the tenant's turn. A cancelled future is never begun.
 
         :param sender: whose work it is, where the caller in context does not say it.
+        :param is_question: pages and ingestion give way while it has, or wants, a seat.
         """
         try:
             caller = context.current()
@@ -92,7 +90,7 @@ class Seats:
         except NoTenant:
             tenant_id = ""
         future: Future[T] = Future()
-        seated = partial(copy_context().run, self._seated, tenant_id, work)
+        seated = partial(copy_context().run, self._seated, _Seat(self, tenant_id, is_question), work)
 
         def run() -> None:
             try:
@@ -108,9 +106,10 @@ class Seats:
             if self._closed:
                 future.cancel()
                 return future
-            start = _Start(future.set_running_or_notify_cancel, run, future.cancel)
+            start = _Start(future.set_running_or_notify_cancel, run, future.cancel, is_question)
             self._lines.setdefault(tenant_id, _Line()).starting.setdefault(sender, deque()).append(start)
-            self._count()
+            if is_question:
+                fairness.begin()
             self._fill()
         return future
 
@@ -126,10 +125,10 @@ class Seats:
             waiting = [start for line in self._lines.values() for starts in line.starting.values() for start in starts]
             for line in self._lines.values():
                 line.starting.clear()
-            for _ in waiting:
-                self._discount()
         for start in waiting:
             start.cancel()
+            if start.is_question:
+                fairness.end()
         self._pool.shutdown(wait=True)
 
     def release(self, tenant_id: str) -> None:
@@ -143,12 +142,10 @@ class Seats:
         seated = Event()
         with self._lock:
             self._lines.setdefault(tenant_id, _Line()).returning.append(seated)
-            self._count()
             self._fill()
         seated.wait()
 
-    def _seated(self, tenant_id: str, work: Callable[[], T]) -> T:
-        seat = _Seat(self, tenant_id)
+    def _seated(self, seat: "_Seat", work: Callable[[], T]) -> T:
         _SEAT.set(seat)
         try:
             return work()
@@ -195,6 +192,8 @@ class Seats:
             line.starting[sender] = starts
         if not start.begin():
             self._vacate(tenant_id)
+            if start.is_question:
+                fairness.end()
             return
         self._idle -= 1
         self._at_work[tenant_id] += 1
@@ -202,16 +201,7 @@ class Seats:
             self._at_work_of[tenant_id, sender] += 1
         self._pool.submit(start.run)
 
-    def _count(self) -> None:
-        if self._questions:
-            fairness.begin()
-
-    def _discount(self) -> None:
-        if self._questions:
-            fairness.end()
-
     def _vacate(self, tenant_id: str) -> None:
-        self._discount()
         self._free += 1
         self._seats_of[tenant_id] -= 1
         if not self._seats_of[tenant_id]:
@@ -232,9 +222,10 @@ class _Seat:
     """The seat of one turn, which may wait in several threads at once: it is left with the first and taken again after
     the last of them."""
 
-    def __init__(self, seats: Seats, tenant_id: str) -> None:
+    def __init__(self, seats: Seats, tenant_id: str, is_question: bool) -> None:
         self._seats = seats
         self._tenant_id = tenant_id
+        self._is_question = is_question
         self._waits = 0
         self._over = False
         self._lock = Lock()
@@ -244,20 +235,27 @@ class _Seat:
         with self._lock:
             self._waits += 1
             if self._waits == 1 and not self._over:
-                self._seats.release(self._tenant_id)
+                self._release()
         try:
             yield
         finally:
             with self._lock:
                 self._waits -= 1
                 if not self._waits and not self._over:
+                    if self._is_question:
+                        fairness.begin()
                     self._seats.regain(self._tenant_id)
 
     def leave(self) -> None:
         with self._lock:
             self._over = True
             if not self._waits:
-                self._seats.release(self._tenant_id)
+                self._release()
+
+    def _release(self) -> None:
+        self._seats.release(self._tenant_id)
+        if self._is_question:
+            fairness.end()
 
 
 _SEAT: ContextVar[_Seat | None] = ContextVar("opora_seat", default=None)

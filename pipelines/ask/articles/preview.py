@@ -8,6 +8,7 @@ No customer text is stored: a recorded question is referenced by its turn.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from time import monotonic
 from typing import Literal, TypeAlias, get_args
 
@@ -22,6 +23,7 @@ from pipelines.ingest.usecase import Ingest
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
 from tenants.core import fairness
+from tenants.core.errors import TimedOut
 from tenants.desk.articles import ORIGIN, Article
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Asking
@@ -32,6 +34,7 @@ SECONDS = 60.0
 Kind: TypeAlias = Literal["gap", "own", "other", "answered"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OnProgress: TypeAlias = "Callable[[Preview], None]"
+Asked: TypeAlias = "tuple[AskedQuestion, ...]"
 State: TypeAlias = Literal["running", "done", "late", "stopped", "failed"]
 Effect: TypeAlias = Literal["answers", "offers", "worse", "changes", "nothing"]
 
@@ -161,12 +164,14 @@ def run(
     on_progress: OnProgress = lambda _preview: None,
     stopping: Callable[[], bool] = lambda: False,
     seconds: float = SECONDS,
+    seated: Callable[[Callable[[], Asked]], Asked] = lambda work: work(),
 ) -> Preview:
     """Ask everything that concerns the article. Raises `CallerError` when the article would be refused.
 
     :param ask: use case that answers; a new one if None.
     :param on_progress: called after each question.
     :param stopping: returns whether to stop; called before each question.
+    :param seated: runs the work of a question in turn with those of others. A question that takes too long is left out.
     """
     until = monotonic() + seconds
     document = ingest.trial(source_of(article))
@@ -174,17 +179,21 @@ def run(
     preview = begun(article).model_copy(update={"total": len(candidates)})
     on_progress(preview)
     replay = Replay(Trial(document=document), ask)
+    end: State = "done"
     try:
         for candidate in candidates:
             if stopping() or monotonic() >= until:
                 return _ended(preview, "stopped" if stopping() else "late")
             fairness.yield_to_questions()
-            asked = _asked(replay, candidate)
+            try:
+                asked = seated(partial(_asked, replay, candidate))
+            except TimedOut:
+                asked, end = (), "late"
             preview = preview.model_copy(update={"questions": (*preview.questions, *asked), "at": datetime.now(UTC)})
             on_progress(preview)
     finally:
         replay.close()
-    return _ended(preview, "done")
+    return _ended(preview, end)
 
 
 def _ended(preview: Preview, state: State) -> Preview:
@@ -196,25 +205,28 @@ def failed(preview: Preview) -> Preview:
     return _ended(preview, "failed")
 
 
-def _asked(replay: Replay, candidate: _Candidate) -> Iterator[AskedQuestion]:
+def _asked(replay: Replay, candidate: _Candidate) -> Asked:
+    """Ask a question; empty for one that was recorded by a version whose records cannot be asked again."""
     if candidate.record is None:
         before, after = replay.ask(candidate.question)
-        yield AskedQuestion(
+        own = AskedQuestion(
             kind=candidate.kind, question=candidate.question, before=Side.of(before), after=Side.of(after)
         )
-        return
+        return (own,)
     try:
         turns = list(replay.run([candidate.record], lambda _done: None))
     except ValidationError:
-        return  # recorded by a version whose records cannot be asked again
-    for turn in turns:
-        yield AskedQuestion(
+        return ()
+    return tuple(
+        AskedQuestion(
             kind=candidate.kind,
             turn_id=candidate.record.turn_id,
             gap_id=candidate.gap_id,
             before=Side.of(turn.before),
             after=Side.of(turn.after),
         )
+        for turn in turns
+    )
 
 
 def _candidates(article: Article) -> Iterator[_Candidate]:

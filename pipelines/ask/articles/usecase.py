@@ -33,8 +33,8 @@ from tenants.knowledge.gaps import Gap
 log = logging.getLogger("opora.articles")
 T = TypeVar("T")
 
-_WAITING = 8
-"""Number of previews that may wait in the queue."""
+_PREVIEWS = 32
+"""Previews at once, one of a tenant. Their threads only wait, as their questions take turns with all others."""
 
 _AT_ONCE, _TURNS, _OF_TENANT = 32, 4, 32
 """Requests that ask gaps again at once; those of one tenant; accepted requests of a tenant. Their threads only wait, as
@@ -49,15 +49,15 @@ class Articles:
     """The articles of the tenant in context.
 
     :param ingest: takes them into the knowledge base.
-    :param runner: answers the questions of previews and gaps, those of gaps in its seats; when None, an `Ask` made for
-        each of them does.
+    :param runner: answers the questions of previews and gaps, in its seats; when None, an `Ask` made for each of them
+        does.
     """
 
     def __init__(self, ingest: Ingest, runner: Runner | None = None) -> None:
         self._ingest = ingest
         self._runner = runner
         self._ask = runner.ask if runner is not None else None
-        self._worker = ThreadPoolExecutor(1, "previews")
+        self._worker = ThreadPoolExecutor(_PREVIEWS, "previews")
         self._asking = Pool("gaps", _AT_ONCE, turns=_TURNS, patience=_PATIENCE_SECONDS)
         self._asking_later = Pool("gaps-later", _TURNS, turns=1)
         self._later: set[asyncio.Task[None]] = set()
@@ -102,7 +102,7 @@ class Articles:
         self.chunks(article)
         tenant_id = context.current().tenant_id
         with self._lock:
-            if self._running[tenant_id] or self._running.total() >= _WAITING:
+            if self._running[tenant_id] or self._running.total() >= _PREVIEWS:
                 raise Busy("preview_busy")
             self._running[tenant_id] += 1
         try:
@@ -205,7 +205,8 @@ class Articles:
                 articles.put_preview(article.article_id, preview.model_dump(mode="json"))
 
         try:
-            latest = previews.run(article, self._ingest, self._ask, on_progress=keep, stopping=self._stopping.is_set)
+            run = partial(previews.run, article, self._ingest, on_progress=keep, stopping=self._stopping.is_set)
+            latest = run(self._runner.ask, seated=self._runner.in_background) if self._runner is not None else run()
         except Exception as error:
             log.error("a preview of %r failed: %s", tenant_id, trail(error))
             latest = previews.failed(latest)

@@ -29,7 +29,7 @@ from tenants.access import spending
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
-from tenants.core import context
+from tenants.core import context, fairness
 from tenants.core.context import Tenant, acting_as, working_for
 from tenants.core.errors import Busy, Invalid, TimedOut, TryAgain, trail
 from tenants.desk import evaluation_questions, evaluation_results
@@ -219,9 +219,9 @@ class Evaluation:
             self._turns.release(holder)
 
     def _let_customers_first(self) -> None:
-        """Wait until no customer's question is in work here, for `PATIENCE_SECONDS` at most."""
+        """Wait until no question of a customer computes here, for `PATIENCE_SECONDS` at most."""
         until = monotonic() + PATIENCE_SECONDS
-        while self._runner is not None and self._runner.waiting and monotonic() < until:
+        while fairness.has_questions() and monotonic() < until:
             self._closing.wait(_POLL_SECONDS)
 
     def _asked(self, one: EvaluationQuestion) -> tuple[Turn, TurnAnswer]:

@@ -46,9 +46,9 @@ def away(go: Event) -> tuple[Callable[[], bytes], Event]:
     return waits, begun
 
 
-def submit(seats: Seats, tenant_id: str, work: Callable[[], bytes]) -> Future[bytes]:
+def submit(seats: Seats, tenant_id: str, work: Callable[[], bytes], *, is_question: bool = False) -> Future[bytes]:
     with acting_as(Tenant(tenant_id, "anna")):
-        return seats.submit(work)
+        return seats.submit(work, is_question=is_question)
 
 
 def submit_for(seats: Seats, sender: str, work: Callable[[], bytes]) -> Future[bytes]:
@@ -284,18 +284,19 @@ def test_nobody_gets_all_of_something_bounded() -> None:
 
 
 def test_only_turns_that_compute_or_are_about_to_count_as_questions(go: Event) -> None:
-    seats = Seats(1, 3, questions=True)
+    seats = Seats(1, 3)
     waits, is_away = away(go)
-    waiting_turn = submit(seats, "mallory", waits)
+    waiting_turn = submit(seats, "mallory", waits, is_question=True)
     assert is_away.wait(PATIENCE_SECONDS)
     wait_until(lambda: not fairness.has_questions())
     computes, has_begun = blocking_turn(go)
-    computing = submit(seats, "acme", computes)
-    queued = submit(seats, "acme", lambda: b"")
+    in_background = submit(seats, "acme", computes)
     assert has_begun.wait(PATIENCE_SECONDS)
+    assert not fairness.has_questions()
+    queued = submit(seats, "acme", lambda: b"", is_question=True)
     assert fairness.has_questions()
     queued.cancel()
     go.set()
-    wait([waiting_turn, computing])
+    wait([waiting_turn, in_background])
     wait_until(lambda: not fairness.has_questions())
     seats.close()

@@ -3,8 +3,9 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from threading import Event
-from typing import TypeVar
+from dataclasses import replace
+from threading import Barrier, Event
+from typing import Any, TypeVar
 
 import pytest
 
@@ -25,12 +26,13 @@ from tenants.audit import search, store
 from tenants.audit.search import TurnQuery
 from tenants.audit.store import TurnOwner
 from tenants.core.context import SCOPES, Tenant, acting_as
-from tenants.core.errors import Busy, Conflict, Invalid, NotFound, TryAgain
+from tenants.core.errors import Busy, Conflict, Invalid, NotFound, TimedOut, TryAgain
 from tenants.desk import articles
 from tenants.desk.articles import Article, Draft
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gaps import Miss
 from tests.audits import entry
+from tests.webhooks import wait_until
 
 T = TypeVar("T")
 
@@ -261,6 +263,38 @@ def test_a_preview_goes_on_by_itself_one_at_a_time(written: Articles, monkeypatc
     monkeypatch.setitem(written._running, "acme", 1)
     with pytest.raises(Busy, match="preview_busy"):
         written.begin_preview(article.article_id)
+
+
+def test_previews_of_two_tenants_run_at_once(written: Articles, monkeypatch: pytest.MonkeyPatch) -> None:
+    Registry().add("mallory")
+    run, both = preview.run, Barrier(2)
+
+    def after_the_other_has_begun(*args: Any, **options: Any) -> Preview:  # noqa: ANN401 - those of `run`
+        both.wait(30)
+        return run(*args, **options)
+
+    monkeypatch.setattr(preview, "run", after_the_other_has_begun)
+    article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
+    written.begin_preview(article.article_id)
+    with acting_as(replace(ANNA, tenant_id="mallory")):
+        written.begin_preview(articles.add(DRAFT, []).article_id)
+    wait_until(lambda: _state_of(article) == "done")
+
+
+def test_a_preview_leaves_out_a_question_that_takes_too_long(
+    written: Articles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(runner: Runner, work: Callable[[], T]) -> T:
+        raise TimedOut
+
+    monkeypatch.setattr(Runner, "in_background", late)
+    article = written.begin_preview(articles.add(DRAFT, [gap_of(QUESTION).gap_id]).article_id)
+    wait_until(lambda: _state_of(article) == "late")
+
+
+def _state_of(article: Article) -> str:
+    stored = preview.stored(articles.get(article.article_id))
+    return stored.state if stored is not None else ""
 
 
 def test_erasing_a_person_leaves_nothing_of_them_in_gaps_and_previews(written: Articles) -> None:
