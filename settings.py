@@ -218,7 +218,7 @@ class Settings(BaseSettings):
         description="Sender's address, that of the mailbox below; empty: `OPORA_SMTP_USER`.",
     )
     emails_per_hour: int = Field(
-        500, ge=1, description="E-mails that a tenant sends to customers in an hour; further ones go later."
+        500, ge=1, description="E-mails that a tenant sends in an hour; further ones go later."
     )
     imap_host: str = Field(
         "", description="Server of the mailbox that customers' answers arrive in; empty: they are not read."

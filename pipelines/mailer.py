@@ -1,11 +1,12 @@
 """Sends e-mail by the installation's mail server.
 
-Threats: a header injected by a name or a subject (`EmailMessage` refuses line breaks), a server that hangs or sends
-without end (limits for each answer and for the session), and credentials over an open connection (TLS with a checked
-certificate, unless switched off).
+Threats: a header injected by a name or a subject (`EmailMessage` refuses line breaks), a name that reads as the address
+of another sender, a server that hangs or sends without end (limits for each answer and for the session), and
+credentials over an open connection (TLS with a checked certificate, unless switched off).
 """
 
 import io
+import re
 import smtplib
 import ssl
 from collections.abc import Mapping
@@ -25,7 +26,10 @@ SECONDS = 15.0
 """Time limit of each answer of the server."""
 SESSION_SECONDS = 60.0
 """Time limit for everything that a server answers, plus that of one answer."""
-_LONGEST_NAME, _LONGEST_SUBJECT = 100, 200
+_LONGEST_NAME, _LONGEST_SUBJECT = 50, 200
+_SPECIAL = re.compile(r'[<>()\[\]:;@\\,"]+')
+"""Characters with a meaning in lists of addresses (RFC 5322, 3.2.3). Quoting them is not enough: CPython up to 3.13.1
+folds a long name without its quotation marks (https://github.com/python/cpython/issues/80222)."""
 _HEADERS = HeaderRegistry()
 for _name in ("in-reply-to", "references"):
     # As free text, they would be encoded like words of a subject (CPython 3.11), and no mail program would know them.
@@ -112,6 +116,11 @@ def send(mail: Mail) -> None:
         raise MailFailed("unreachable") from fault
 
 
+def display_name(name: str) -> str:
+    """Return a name of at most 50 characters that cannot be read as an address."""
+    return " ".join(_SPECIAL.sub(" ", name).split())[:_LONGEST_NAME]
+
+
 def domain() -> str:
     """Return the domain of the sender's address."""
     return get_settings().mail_from.rpartition("@")[2] or "localhost"
@@ -119,8 +128,7 @@ def domain() -> str:
 
 def _message(mail: Mail, settings: Settings) -> EmailMessage:
     message = EmailMessage(_POLICY)
-    name = " ".join(mail.sender.split())[:_LONGEST_NAME]
-    message["From"] = Address(name, addr_spec=parseaddr(settings.mail_from)[1])
+    message["From"] = Address(display_name(mail.sender), addr_spec=parseaddr(settings.mail_from)[1])
     message["To"] = Address(addr_spec=mail.to)
     message["Subject"] = " ".join(mail.subject.split())[:_LONGEST_SUBJECT]
     message["Date"] = format_datetime(datetime.now(UTC))

@@ -265,7 +265,7 @@ class Runner:
     def _submit(self, attempt: Attempt, work: Callable[[], T], *, is_question: bool = False) -> "Future[T]":
         """Run the work of one question in a seat, its models within the time of a turn.
 
-        :param is_question: somebody waits for the answer.
+        :param is_question: a customer waits for the answer.
         """
         deadline = monotonic() + for_models(self.budget)
 

@@ -14,13 +14,14 @@ from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
 from secrets import token_hex
 
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from settings import get_settings
 from tenants.accounts import policy
 from tenants.chats import outbox
 from tenants.chats.outbox import MAIL, MailEvent
-from tenants.chats.tables import ChatRow, WebhookRow
+from tenants.chats.tables import ChatRow, OutboxRow, WebhookRow
 from tenants.core.errors import CallerError
 from tenants.core.names import check_tenant_id
 from tenants.storage.sessions import TenantSession
@@ -111,6 +112,12 @@ def enqueue_alert(session: TenantSession, address: str, data: Mapping[str, objec
     """Have an alert sent to a member of staff; no server for e-mail, no alert."""
     if get_settings().smtp_host:
         _enqueue(session, "email.alert", "", {"to": address, **data}, timedelta())
+
+
+def has_alerted(session: TenantSession, since: datetime) -> bool:
+    """Return whether staff were sent an alert since a moment, or are about to be."""
+    alerts = (OutboxRow.webhook_id == MAIL, OutboxRow.event == "email.alert", OutboxRow.created_at > since)
+    return session.scalar(select(OutboxRow.delivery_id).where(*alerts).limit(1)) is not None
 
 
 def _enqueue(

@@ -216,11 +216,11 @@ def postpone(delivery: Delivery, pause: timedelta) -> None:
         session.execute(postponed.values(next_at=datetime.now(UTC) + pause))
 
 
-def sent_since(event: MailEvent, moment: datetime) -> int:
-    """Return the number of e-mails of a kind that the tenant in context has sent since a moment."""
+def sent_since(moment: datetime) -> int:
+    """Return the number of e-mails that the tenant in context has sent since a moment."""
     # A delivery keeps the end of its lease as `next_at`, which the index has.
     delivered = (OutboxRow.webhook_id == MAIL, OutboxRow.state == "delivered", OutboxRow.next_at > moment)
-    sent = (OutboxRow.event == event, OutboxRow.delivered_at > moment)
+    sent = (OutboxRow.event.in_(MAIL_EVENTS), OutboxRow.delivered_at > moment)
     query = select(func.count()).select_from(OutboxRow).where(*delivered, *sent)
     with database.reading() as session:
         return session.scalar(query) or 0

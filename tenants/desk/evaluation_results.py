@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ MOST_ALERTED = 20
 MOST = 100
 """Runs that are kept of a tenant; the oldest goes for a new one."""
 
+_A_DAY = timedelta(days=1)
 _UNSEEN = (EvaluationResultRow.state == "done", EvaluationResultRow.seen_at.is_(None))
 
 State: TypeAlias = Literal["running", "done", "stopped"]
@@ -83,7 +84,7 @@ def stop(run_id: str, reason: str) -> None:
 
 
 def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObject | None) -> None:
-    """Store what a run found. A loss is announced by webhook and e-mail in the same transaction."""
+    """Store what a run found. A loss is announced by webhook, and once a day by e-mail, in the same transaction."""
     address = policy.current().alert_email
     with database.writing() as session:
         row = session.existing(EvaluationResultRow, run_id)
@@ -93,6 +94,8 @@ def finish(run_id: str, figures: JsonObject, answers: JsonObject, loss: JsonObje
             row.seen_at = row.updated_at
         else:
             outbox.enqueue(session, "quality.dropped", "", {"run_id": run_id, **loss})
+            if mail.has_alerted(session, datetime.now(UTC) - _A_DAY):
+                return
             for to in (address,) if address else _administrators(session):
                 mail.enqueue_alert(session, to, {"run_id": run_id, "loss": loss})
 

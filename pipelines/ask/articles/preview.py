@@ -206,7 +206,7 @@ def failed(preview: Preview) -> Preview:
 
 
 def _asked(replay: Replay, candidate: _Candidate) -> Asked:
-    """Ask a question; empty for one that was recorded by a version whose records cannot be asked again."""
+    """Ask a question. Return nothing if another version has recorded it and it cannot be asked again."""
     if candidate.record is None:
         before, after = replay.ask(candidate.question)
         own = AskedQuestion(

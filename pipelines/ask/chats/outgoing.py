@@ -34,7 +34,13 @@ _HOUR, _PAUSE = timedelta(hours=1), timedelta(minutes=30)
 
 
 def deliver(delivery: Delivery) -> None:
-    """Make one attempt to send an e-mail of the tenant in context, and note how it ended."""
+    """Make one attempt to send an e-mail of the tenant in context, and note how it ended.
+
+    It is sent later if the tenant has used up the e-mails of an hour.
+    """
+    if outbox.sent_since(datetime.now(UTC) - _HOUR) >= get_settings().emails_per_hour:
+        outbox.postpone(delivery, _PAUSE)
+        return
     data = json.loads(delivery.body)["data"]
     try:
         if delivery.event == "email.alert":
@@ -53,18 +59,12 @@ def deliver(delivery: Delivery) -> None:
 
 
 def _send_reply(chat_id: str, delivery: Delivery) -> None:
-    """Send what the customer has not read; nothing if they have, or if the tenant has switched e-mail off.
-
-    It is sent later if the tenant has used up the e-mails of an hour.
-    """
+    """Send what the customer has not read; nothing if they have, or if the tenant has switched e-mail off."""
     chat = store.get(chat_id)
     address = mail.address_in(chat.contact)
     unread = [one for one in store.messages(chat.chat_id, after=_read_through(chat)) if _is_reply(one)]
     if not (unread and address and chat.mail_token and mail.is_on()):
         outbox.settle(delivery, sent=False)
-        return
-    if outbox.sent_since("email.reply", datetime.now(UTC) - _HOUR) >= get_settings().emails_per_hour:
-        outbox.postpone(delivery, _PAUSE)
         return
     mailer.send(_reply(chat, address, unread, delivery))
     mailed.note_sent(chat.chat_id, unread[-1].seq)
@@ -115,7 +115,8 @@ def _alert(data: dict[str, Any]) -> Mail:
     blocks.append(("text", text("mail.alert.link", locale, url=url)))
     blocks.append(("small", text("mail.alert.footer", locale, name=name)))
     headers = {"Auto-Submitted": "auto-generated"}
-    return _mail(data["to"], name, text("mail.alert.subject", locale, name=name), blocks, locale, headers)
+    subject = text("mail.alert.subject", locale, name=mailer.display_name(name))
+    return _mail(data["to"], name, subject, blocks, locale, headers)
 
 
 def _mail(to: str, sender: str, subject: str, blocks: Sequence[Block], locale: str, headers: dict[str, str]) -> Mail:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
 from email.message import EmailMessage
+from email.policy import SMTP
 
 import pytest
 
@@ -73,6 +75,14 @@ def test_emails_beyond_those_of_an_hour_go_later(
     get_settings.cache_clear()
     deliver(timedelta(minutes=40))
     assert len(server.received) == 2
+
+
+@pytest.mark.parametrize("name", ["Acme Bank <security@acme.example>, " + "x" * 65, 'Security: "Acme", (all) \\ [x]'])
+def test_a_sender_name_is_never_another_address(chat: Chat, server: MailServer, name: str) -> None:
+    with acting_as(OPERATOR):
+        policy.change(email_from_name=name)
+    [sender] = message_from_bytes(sent(chat, server).as_bytes(), policy=SMTP)["From"].addresses
+    assert sender.addr_spec == "help@shop.ru"
 
 
 def notes(chat: Chat) -> list[object]:

@@ -55,3 +55,8 @@ def test_the_policys_address_goes_first(server: MailServer) -> None:
     operators.add("anna@shop.ru", "correct horse 42", role="admin")
     policy.change(alert_email="qa@shop.ru")
     assert dropped(server) == ["qa@shop.ru"]
+
+
+def test_at_most_one_alert_a_day_is_emailed(server: MailServer) -> None:
+    policy.change(alert_email="qa@shop.ru")
+    assert dropped(server) == dropped(server) == ["qa@shop.ru"]
