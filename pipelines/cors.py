@@ -1,24 +1,16 @@
-"""Cross-origin requests: browsers on a tenant's site may use what its widget uses, other origins nothing.
+"""Cross-origin requests: browsers on any page may send what a widget sends, and nothing else.
 
-Whether a page may act for a particular site is checked by the gate and by `POST /widget/sessions`; this only lets
-browsers ask, and read the answer, where some site is at their origin. Any page may read the answer of
-`POST /widget/sessions`, so that the widget can say that its origin is not on the list. No cookie is ever involved.
+Whether a page may act for a particular site is checked by the gate and by `POST /widget/sessions`, whose error the
+widget of a site without this origin shows. No cookie is ever involved, so a page can only use a token that it has.
 """
 
-import logging
 from collections.abc import Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tenants.chats import sites
-from tenants.core.errors import trail
-
-log = logging.getLogger("opora.gate")
-
-OPEN_TO_SITES = ("/chats", "/feedback")
-OPEN_TO_ALL = "/widget/sessions"
+_OPEN = ("/chats", "/feedback", "/widget/sessions")
 
 _PREFLIGHT: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST, DELETE",
@@ -36,7 +28,7 @@ class SiteCors:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         origin = headers.get("origin", "")
-        if not origin or not await _is_open(scope["path"], origin):
+        if not origin or not scope["path"].startswith(_OPEN):
             await self.app(scope, receive, send)
             return
         shown = {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
@@ -51,15 +43,3 @@ class SiteCors:
             await send(message)
 
         await self.app(scope, receive, send_shown)
-
-
-async def _is_open(path: str, origin: str) -> bool:
-    if path == OPEN_TO_ALL:
-        return True
-    if not path.startswith(OPEN_TO_SITES):
-        return False
-    try:
-        return await sites.is_allowed_anywhere(origin)
-    except Exception as error:
-        log.error("the sites cannot be read: %s", trail(error))
-        return False

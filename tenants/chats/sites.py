@@ -114,9 +114,6 @@ class Site:
 _SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites", size_of=lambda sites: 1 + len(sites))
 _OWNERS: TenantCache[str] = TenantCache("site_owners")
 """Tenants of the sites, by key."""
-_ORIGINS: TenantCache[frozenset[str]] = TenantCache("origins")
-"""Origins that any site allows."""
-_ANY = ""
 
 
 def find(key: str) -> Site:
@@ -138,12 +135,6 @@ async def load(key: str) -> Site:
     tenant_id = _OWNERS.peek(_cache_key(key))
     known = None if tenant_id is None else _SITES.peek(_cache_key(tenant_id))
     return known[key] if known is not None and key in known else await to_thread(find, key)
-
-
-async def is_allowed_anywhere(origin: str) -> bool:
-    """Whether any site allows this origin, so that a browser may read the error."""
-    origins = await _ORIGINS.load(_cache_key(_ANY), _origins)
-    return origin in origins or ANY_ORIGIN in origins
 
 
 def own() -> tuple[Site, ...]:
@@ -334,7 +325,6 @@ async def renewed(site: Site) -> Site:
 def expire() -> None:
     """Expire the sites of the tenant in context after a commit that changed them."""
     _SITES.expire(_cache_key(context.current().tenant_id))
-    _ORIGINS.expire(_cache_key(_ANY))
 
 
 def refresh() -> None:
@@ -356,11 +346,6 @@ def _owner(key: str) -> str:
     if tenant_id is None:
         raise NotFound("site_unknown")
     return tenant_id
-
-
-def _origins(_known: frozenset[str] | None) -> frozenset[str]:
-    with database.across_tenants() as session:
-        return frozenset(origin for origins in session.scalars(select(SiteRow.origins)) for origin in origins)
 
 
 def _in_own_locale(config: SiteConfig) -> SiteConfig:

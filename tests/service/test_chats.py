@@ -55,9 +55,6 @@ def shops(installation: Settings, anybody: httpx.Client) -> dict[str, Site]:
             }
         with acting_as(Tenant("globex", "admin")):
             added["globex"] = sites.add("Shop", [GLOBEX], config)
-    # Another process sees a change within seconds.
-    while not all(SHOWN in preflight(anybody, "/chats", origin).headers for origin in (SHOP, GLOBEX)):
-        continue
     return added
 
 
@@ -134,14 +131,13 @@ def test_a_session_says_who_visits_and_how_the_site_looks(
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://shop.example", f"{SHOP}:8443", "null", None])
-def test_a_page_elsewhere_gets_no_session_and_reads_why_alone(
+def test_a_page_elsewhere_gets_no_session_and_reads_why(
     anybody: httpx.Client, shops: dict[str, Site], origin: str | None
 ) -> None:
     refused = opened(anybody, shops["acme"], origin)
     problem(refused, 403, "origin_forbidden")
     # The widget tells the site's owner which address to add.
     assert refused.headers.get(SHOWN) == origin
-    assert SHOWN not in preflight(anybody, "/chats", origin or "x").headers
 
 
 def test_browsers_on_a_site_may_ask(anybody: httpx.Client, shops: dict[str, Site]) -> None:

@@ -10,7 +10,7 @@ from settings import ROOT
 ACROSS = {
     # The tenant is not known yet: a login, a site's key, a link or a session's secret leads to it.
     "accounts/registry.py": {"add", "load"},
-    "chats/sites.py": {"_owner", "_origins"},
+    "chats/sites.py": {"_owner"},
     "desk/invitations.py": {"check"},
     "desk/sessions.py": {"_find"},
     "desk/operators.py": {
@@ -36,7 +36,10 @@ ACROSS = {
 }
 """Functions that open a session over all tenants, by file."""
 
-CONNECTIONS = {"backup/taking.py", "storage/database.py", "storage/diagnosis.py", "storage/sessions.py"}
+CONNECTIONS = {
+    "backup/taking.py",
+    *(f"storage/{name}.py" for name in ("database", "diagnosis", "searching", "sessions")),
+}
 """Files that use connections without a session, which nothing restricts on SQLite."""
 
 SQL = {
