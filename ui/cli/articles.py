@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from tenants.core.errors import Invalid
 from tenants.desk import articles
 from tenants.desk.articles import Article, ListedArticle, doc_id_of
 from tenants.knowledge import gaps
-from ui.cli.terminal import CommandGroup, Json, print_json, print_result, print_table, progress_bar, texts
+from ui.cli.terminal import CommandGroup, print_json, print_table, progress_bar, texts
 
 group = CommandGroup("articles")
 message = group.message
@@ -81,15 +82,8 @@ def article_from_chat(chat_id: Annotated[str, typer.Argument(help=message("help.
     _print_saved(from_chat.write(chat_id))
 
 
-@group.tenant_command("preview")
-def article_preview(article_id: ArticleId, as_json: Json = False) -> None:
-    with articles_service() as service, progress_bar(message("asking")) as progress:
-        task = progress.task_ids[0]
-        preview = service.preview(article_id, lambda now: progress.update(task, total=now.total, completed=now.asked))
-    print_result(preview, lambda shown: _print_preview(article_id, shown), as_json=as_json)
-
-
-def _print_preview(article_id: str, preview: Preview) -> None:
+def _print_preview(shown: tuple[str, Preview]) -> None:
+    article_id, preview = shown
     records = search.of([one.turn_id for one in preview.questions if one.turn_id])
     rows = (
         (
@@ -102,6 +96,14 @@ def _print_preview(article_id: str, preview: Preview) -> None:
     )
     print_table((_records(f"column.{name}") for name in ("question", "effect", "before", "after")), rows)
     typer.echo(message(f"ended.{preview.state}", asked=preview.asked, total=preview.total))
+
+
+@group.tenant_command("preview", show=_print_preview, form=itemgetter(1))
+def article_preview(article_id: ArticleId) -> tuple[str, Preview]:
+    with articles_service() as service, progress_bar(message("asking")) as progress:
+        task = progress.task_ids[0]
+        preview = service.preview(article_id, lambda now: progress.update(task, total=now.total, completed=now.asked))
+    return article_id, preview
 
 
 @group.tenant_command("publish")

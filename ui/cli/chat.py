@@ -15,7 +15,7 @@ from tenants.chats.transitions import STATES
 from tenants.core.errors import Invalid
 from ui.api.desk import DeskPostedAnswer, DeskThreadAnswer, posted_part, thread
 from ui.api.hours import hours_answer
-from ui.cli.terminal import CommandGroup, print_json, print_table
+from ui.cli.terminal import CommandGroup, print_json
 
 group = CommandGroup("chats")
 message = group.message
@@ -27,8 +27,8 @@ Name = Annotated[str, typer.Option("--name", help=message("help.name"))]
 
 
 def _print_chats(found: list[DeskChatPart]) -> None:
-    headers = (message(f"column.{name}") for name in ("chat", "state", "assignee", "reason"))
-    print_table(headers, ((one.chat_id, message(f"state.{one.state}"), one.assignee, one.reason) for one in found))
+    rows = ((one.chat_id, message(f"state.{one.state}"), one.assignee, one.reason) for one in found)
+    group.print_columns(("chat", "state", "assignee", "reason"), rows)
 
 
 def _print_state(chat: DeskChatPart) -> None:

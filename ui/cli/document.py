@@ -61,7 +61,7 @@ def _print_documents(page: DocumentsAnswer) -> None:
         for document in page.documents
     )
     columns = ("doc_id", "title", "status", "trust", "updated_at", "chunks")
-    print_table((message(f"property.{name}") for name in columns), rows)
+    group.print_columns(columns, rows, "property")
     typer.echo(message("list.total", shown=len(page.documents), total=page.total), err=True)
     if page.next is not None:
         typer.echo(message("list.more", after=page.next), err=True)

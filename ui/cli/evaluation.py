@@ -16,25 +16,10 @@ from tenants.core.errors import NotFound
 from tenants.desk import evaluation_questions, evaluation_results
 from tenants.desk.evaluation_questions import MOST
 from tenants.desk.evaluation_results import EvaluationResult
-from ui.cli.terminal import CommandGroup, Json, print_json, progress_bar
+from ui.cli.terminal import CommandGroup, progress_bar
 
 group = CommandGroup("evaluation.own")
 message = group.message
-
-
-@group.tenant_command("import")
-def evaluation_import(
-    file: Annotated[Path, typer.Argument(help=message("help.file"), exists=True, dir_okay=False)],
-    as_json: Json = False,
-) -> None:
-    """Add the questions of a spreadsheet. Exits with 1 if some rows are invalid."""
-    uploaded = questions.upload(file.name, file.read_bytes())
-    if as_json:
-        print_json(questions.upload_as_json(uploaded))
-    else:
-        _print_upload(uploaded)
-    if uploaded.faults:
-        raise typer.Exit(1)
 
 
 def _print_upload(uploaded: Upload) -> None:
@@ -46,14 +31,24 @@ def _print_upload(uploaded: Upload) -> None:
         typer.echo(message(line, row=fault.row, question=fault.question, reason=reason), err=True)
 
 
-@group.tenant_command("list")
-def evaluation_list(as_json: Json = False) -> None:
-    found = evaluation_questions.list_questions()
-    if as_json:
-        print_json([questions.as_json(one) for one in found])
-        return
+@group.tenant_command(
+    "import", show=_print_upload, form=questions.upload_as_json, fails=lambda uploaded: uploaded.faults
+)
+def evaluation_import(
+    file: Annotated[Path, typer.Argument(help=message("help.file"), exists=True, dir_okay=False)],
+) -> Upload:
+    """Add the questions of a spreadsheet. Exits with 1 if some rows are invalid."""
+    return questions.upload(file.name, file.read_bytes())
+
+
+def _print_questions(found: list[dict[str, object]]) -> None:
     for one in found:
-        typer.echo(f"{one.question_id}  {one.question}")
+        typer.echo(f"{one['question_id']}  {one['question']}")
+
+
+@group.tenant_command("list", show=_print_questions)
+def evaluation_list() -> list[dict[str, object]]:
+    return [questions.as_json(one) for one in evaluation_questions.list_questions()]
 
 
 @group.tenant_command("remove")
@@ -64,49 +59,50 @@ def evaluation_remove(
     typer.echo(message("removed", count=len(set(question_ids))))
 
 
-@group.tenant_command("run")
-def evaluation_run(as_json: Json = False) -> None:
+@group.tenant_command(
+    "run",
+    show=lambda shown: _print_report(shown, shown.failing),
+    form=report.as_json,
+    fails=lambda shown: shown.result.loss,
+)
+def evaluation_run() -> Report:
     """Ask all questions. Exits with 1 if the results are worse beyond noise."""
     with progress_bar(message("asking")) as progress:
         ask, task = Ask(), progress.task_ids[0]
         try:
-            shown = Evaluation(ask).run(lambda done, total: progress.update(task, completed=done, total=total))
+            return Evaluation(ask).run(lambda done, total: progress.update(task, completed=done, total=total))
         finally:
             ask.engine.close()
-    _print_report(shown, as_json, shown.failing)
-    if shown.result.loss:
-        raise typer.Exit(1)
 
 
-@group.tenant_command("results")
-def evaluation_runs(as_json: Json = False) -> None:
-    results = evaluation_results.latest()
-    if as_json:
-        print_json([report.result_as_json(one) for one in results])
-        return
+def _print_results(results: Sequence[EvaluationResult]) -> None:
     for one in results:
         typer.echo(_line(one))
     if not results:
         typer.echo(message("none"), err=True)
 
 
-@group.tenant_command("show")
-def evaluation_show(
-    run_id: Annotated[str, typer.Argument(help=message("help.run_id"))] = "", as_json: Json = False
-) -> None:
+@group.tenant_command(
+    "results", show=_print_results, form=lambda results: [report.result_as_json(one) for one in results]
+)
+def evaluation_runs() -> Sequence[EvaluationResult]:
+    return evaluation_results.latest()
+
+
+def _print_all(shown: Report) -> None:
+    _print_report(shown, (*shown.failing, *(answer for answer in shown.answers if answer.is_right)))
+
+
+@group.tenant_command("show", show=_print_all, form=report.as_json)
+def evaluation_show(run_id: Annotated[str, typer.Argument(help=message("help.run_id"))] = "") -> Report:
     """Print a run with the mark of each question, those that failed first, and the changes."""
     chosen = run_id or next((one.run_id for one in evaluation_results.latest() if one.state == "done"), "")
     if not chosen:
         raise NotFound("evaluation_unknown")
-    shown = report.report(chosen)
-    right = [answer for answer in shown.answers if answer.is_right]
-    _print_report(shown, as_json, (*shown.failing, *right))
+    return report.report(chosen)
 
 
-def _print_report(shown: Report, as_json: bool, listed: Sequence[AnsweredQuestion]) -> None:
-    if as_json:
-        print_json(report.as_json(shown))
-        return
+def _print_report(shown: Report, listed: Sequence[AnsweredQuestion]) -> None:
     typer.echo(_line(shown.result))
     for one in listed:
         mark = text(f"desk.insight.evaluation.mark.{one.mark}", terminal_locale())

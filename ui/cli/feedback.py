@@ -8,7 +8,7 @@ same documents.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from tenants.core.errors import Invalid, NotFound
 from tenants.desk import feedback
 from tenants.desk.feedback import THUMBS, Feedback, Thumb
 from ui.cli.records import Last
-from ui.cli.terminal import CommandGroup, Json, print_json, print_table
+from ui.cli.terminal import CommandGroup
 
 group = CommandGroup("records", prefix="feedback_")
 message = group.message
@@ -28,26 +28,25 @@ ThumbOption = Annotated[str | None, typer.Option("--thumb", help=message("help.t
 _SHOWN = 50
 
 
-@group.tenant_command("list")
-def feedback_list(thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json = False) -> None:
-    verdicts = feedback.latest(_thumb(thumb), limit=last)
-    judged = [(verdict, search.get(verdict.turn_id).question or message("erased")) for verdict in verdicts]
-    if as_json:
-        print_json([asdict(verdict) | {"question": question} for verdict, question in judged])
-        return
+def _print_judged(judged: list[dict[str, Any]]) -> None:
     rows = (
         (
-            f"{verdict.at:%F %T}",
-            message(f"thumb.{verdict.thumb}"),
-            message(f"thumb.{verdict.reason}") if verdict.reason else "",
-            question,
-            verdict.comment,
-            verdict.turn_id,
+            f"{verdict['at']:%F %T}",
+            message(f"thumb.{verdict['thumb']}"),
+            message(f"thumb.{verdict['reason']}") if verdict["reason"] else "",
+            verdict["question"],
+            verdict["comment"],
+            verdict["turn_id"],
         )
-        for verdict, question in judged
+        for verdict in judged
     )
-    columns = ("at", "thumb", "reason", "question", "comment", "turn_id")
-    print_table((message(f"column.{name}") for name in columns), rows)
+    group.print_columns(("at", "thumb", "reason", "question", "comment", "turn_id"), rows)
+
+
+@group.tenant_command("list", show=_print_judged)
+def feedback_list(thumb: ThumbOption = None, last: Last = _SHOWN) -> list[dict[str, Any]]:
+    verdicts = feedback.latest(_thumb(thumb), limit=last)
+    return [asdict(one) | {"question": search.get(one.turn_id).question or message("erased")} for one in verdicts]
 
 
 @group.tenant_command("cases")

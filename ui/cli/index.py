@@ -13,7 +13,7 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.rebuild import OnRebuilding, generations_json
 from pipelines.ingest.usecase import Ingest
 from tenants.core import context
-from ui.cli.terminal import CommandGroup, Json, print_json, print_table, progress_bar, texts
+from ui.cli.terminal import CommandGroup, Json, print_json, progress_bar, texts
 
 _SHOWN = 20
 _DAMAGE = {"missing": "missing", "unreadable": "unreadable", "incomplete": "lacking"}
@@ -72,8 +72,7 @@ def _print_generations(answer: Mapping[str, Any]) -> None:
         )
         for found in answer["generations"]
     )
-    columns = ("number", "state", "collection", "encoder", "created_at")
-    print_table((message(f"generations.{name}") for name in columns), rows)
+    group.print_columns(("number", "state", "collection", "encoder", "created_at"), rows, "generations")
     tenant = context.current().tenant_id
     if answer["rebuild_due"]:
         typer.echo(message("generations.due", digest=answer["encoder"], tenant=tenant), err=True)

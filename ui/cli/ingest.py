@@ -1,6 +1,6 @@
 """`opora ingest` and `opora job`: document ingestion on the command line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
@@ -31,7 +31,6 @@ from ui.cli.terminal import (
     ensure_tenant,
     flag_texts,
     print_json,
-    print_table,
     progress_bar,
     refused,
 )
@@ -97,33 +96,42 @@ def _watch(ingest: Ingest, folder: Path, *, as_json: bool) -> None:
         typer.echo(message("stopped"), err=True)
 
 
-@job_group.tenant_command("list")
-def list_jobs(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help=message("help.limit"))] = 20, as_json: Json = False
-) -> None:
-    listing = jobs.latest(limit=limit)
-    if as_json:
-        print_json([job_as_json(job) for job in listing])
-    elif listing:
-        rows = (
-            (job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
-            for job in listing
-        )
-        print_table((message(f"column.{name}") for name in ("id", "state", "files", "progress", "created")), rows)
-    else:
+def _print_jobs(listing: Sequence[Job]) -> None:
+    if not listing:
         typer.echo(message("none"), err=True)
+        return
+    rows = (
+        (job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}") for job in listing
+    )
+    job_group.print_columns(("id", "state", "files", "progress", "created"), rows)
 
 
-@job_group.tenant_command("show")
-def show_job(job_id: JobId, as_json: Json = False) -> None:
+@job_group.tenant_command("list", show=_print_jobs, form=lambda listing: [job_as_json(job) for job in listing])
+def list_jobs(
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help=message("help.limit"))] = 20,
+) -> Sequence[Job]:
+    return jobs.latest(limit=limit)
+
+
+def _print_job(job: Job) -> None:
+    typer.echo(message("shown", job_id=job.job_id, state=_state(job), files=_files(job), progress=_progress(job)))
+    if job.error is not None:
+        typer.echo(message("fault", code=job.error))
+    if job.report is not None:
+        report: dict[str, Any] = dict(job.report)
+        typer.echo(message("report", **report))
+
+
+@job_group.tenant_command("show", show=_print_job, form=job_as_json)
+def show_job(job_id: JobId) -> Job:
     with _named(job_id):
-        _print_job(jobs.get(job_id), as_json=as_json)
+        return jobs.get(job_id)
 
 
-@job_group.tenant_command("cancel")
-def cancel_job(job_id: JobId, as_json: Json = False) -> None:
+@job_group.tenant_command("cancel", show=_print_job, form=job_as_json)
+def cancel_job(job_id: JobId) -> Job:
     with _named(job_id):
-        _print_job(cancel(job_id), as_json=as_json)
+        return cancel(job_id)
 
 
 @contextmanager
@@ -132,18 +140,6 @@ def _named(job_id: str) -> Iterator[None]:
         yield
     except NotFound as missing:
         raise NotFound("job_unknown", job_id=job_id) from missing
-
-
-def _print_job(job: Job, *, as_json: bool) -> None:
-    if as_json:
-        print_json(job_as_json(job))
-        return
-    typer.echo(message("shown", job_id=job.job_id, state=_state(job), files=_files(job), progress=_progress(job)))
-    if job.error is not None:
-        typer.echo(message("fault", code=job.error))
-    if job.report is not None:
-        report: dict[str, Any] = dict(job.report)
-        typer.echo(message("report", **report))
 
 
 def _state(job: Job) -> str:

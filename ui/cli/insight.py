@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from pipelines.ask import insight
+from pipelines.ask.insight import Insight
 from tenants.insight.chats import Result
-from ui.cli.terminal import CommandGroup, Json, print_json, print_table, write_lines
+from ui.cli.terminal import CommandGroup, write_lines
 
 group = CommandGroup("records", prefix="insight_")
 message = group.message
@@ -20,20 +21,19 @@ Last = Annotated[datetime | None, typer.Option("--until", formats=_DAY, help=mes
 Days = Annotated[int, typer.Option("--days", min=1, max=366, help=message("help.days"))]
 
 
-@group.tenant_command("show")
-def insight_show(since: First = None, until: Last = None, days: Days = 28, as_json: Json = False) -> None:
-    shown = insight.insight(_day(since), _day(until), days)
-    if as_json:
-        print_json(insight.as_json(shown))
-        return
+def _print_insight(shown: Insight) -> None:
     span, tally = shown.period, shown.chats.tally
     typer.echo(message("insight.period", first=f"{span.first}", last=f"{span.last}", zone=span.zone))
     rows = ((message(f"insight.{result}"), tally.of(result), _share(tally.rate(result))) for result in _RATED)
-    headers = (message(f"column.{name}") for name in ("result", "chats", "share"))
-    print_table(headers, [*rows, (message("insight.open"), tally.open, "")])
+    group.print_columns(("result", "chats", "share"), [*rows, (message("insight.open"), tally.open, "")])
     typer.echo(message("insight.provisional", count=tally.provisional))
     typer.echo(message("insight.csat", share=_share(shown.chats.csat), count=shown.chats.rated))
-    print_table((message("column.outcome"), message("column.turns")), shown.turns.by_outcome.items())
+    group.print_columns(("outcome", "turns"), shown.turns.by_outcome.items())
+
+
+@group.tenant_command("show", show=_print_insight, form=insight.as_json)
+def insight_show(since: First = None, until: Last = None, days: Days = 28) -> Insight:
+    return insight.insight(_day(since), _day(until), days)
 
 
 @group.tenant_command("export")

@@ -10,7 +10,7 @@ from components.language.texts import terminal_locale, text
 from tenants.desk import operators, sessions
 from tenants.desk.operators import Operator
 from ui.api.operators import OperatorPart
-from ui.cli.terminal import DEFAULT_TENANT, CommandGroup, Json, TenantOption, acting_for, print_json, print_table
+from ui.cli.terminal import DEFAULT_TENANT, CommandGroup, Json, TenantOption, acting_for, print_json
 
 group = CommandGroup("desk.command")
 message = group.message
@@ -49,8 +49,8 @@ def operator_list(
         parts = [OperatorPart.model_validate(one) for one in listed]
         print_json([part.model_dump(mode="json") | {"sessions": signed_in[part.login]} for part in parts])
         return
-    headers = (message(f"column.{name}") for name in ("login", "role", "name", "sessions"))
-    print_table(headers, ((one.login, _role(one), one.name, signed_in[one.login]) for one in listed))
+    rows = ((one.login, _role(one), one.name, signed_in[one.login]) for one in listed)
+    group.print_columns(("login", "role", "name", "sessions"), rows)
 
 
 @group.tenant_command("set")

@@ -1,6 +1,6 @@
 """`opora audit`, `opora gap`, `opora person`: recorded answers, knowledge gaps, personal data."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,12 +17,13 @@ from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.knowledge import freshness, gaps
 from tenants.knowledge.freshness import Stale
+from tenants.knowledge.gap_groups import Group
 from tenants.privacy import erasures, persons
 from tenants.privacy.persons import Person
 from ui.api.gap import gap_as_json
 from ui.api.records import exported, summary, whole
 from ui.cli.articles import articles_service
-from ui.cli.terminal import CommandGroup, Json, print_json, print_result, print_table, texts, write_lines
+from ui.cli.terminal import CommandGroup, print_json, texts, write_lines
 
 audit_group = CommandGroup("records", prefix="audit_")
 gap_group = CommandGroup("records", prefix="gap_")
@@ -41,15 +42,17 @@ Session = Annotated[str | None, typer.Option("--session", help=message("help.ses
 GapId = Annotated[str, typer.Argument(help=message("help.gap_id"))]
 Last = Annotated[int, typer.Option("--last", min=1, help=message("help.last"))]
 
-_FAULTY = 1
 _SHOWN = 50
 
 
-def _print_columns(columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
-    print_table((message(f"column.{name}") for name in columns), rows)
+def _print_records(records: Sequence[Record]) -> None:
+    rows = (
+        (f"{one.at:%F %T}", one.outcome, one.reason, one.question or message("erased"), one.turn_id) for one in records
+    )
+    audit_group.print_columns(("at", "outcome", "reason", "question", "turn_id"), rows)
 
 
-@audit_group.tenant_command("list")
+@audit_group.tenant_command("list", show=_print_records, form=lambda records: [summary(one) for one in records])
 def audit_list(
     since: Since = None,
     until: Until = None,
@@ -60,34 +63,13 @@ def audit_list(
     subject: Subject = None,
     session: Session = None,
     last: Last = _SHOWN,
-    as_json: Json = False,
-) -> None:
-    records = search.find(selected(since, until, outcome, reason, document, words, subject, session), limit=last)
-    if as_json:
-        print_json([summary(record) for record in records])
-    else:
-        _print_columns(("at", "outcome", "reason", "question", "turn_id"), map(_record_row, records))
-
-
-def _record_row(record: Record) -> tuple[object, ...]:
-    question = record.question or message("erased")
-    return f"{record.at:%F %T}", record.outcome, record.reason, question, record.turn_id
+) -> Sequence[Record]:
+    return search.find(selected(since, until, outcome, reason, document, words, subject, session), limit=last)
 
 
 @audit_group.tenant_command("show")
 def audit_show(turn_id: Annotated[str, typer.Argument(help=message("help.turn_id"))]) -> None:
     print_json(whole(search.get(turn_id)))
-
-
-@audit_group.tenant_command("verify")
-def audit_verify(
-    head: Annotated[str, typer.Option("--head", help=message("help.head"))] = "", as_json: Json = False
-) -> None:
-    """Verify the chain. Exits with 1 if any record was tampered with."""
-    verification = search.verify(_head(head))
-    print_result(verification, _print_verification, as_json=as_json)
-    if verification.faults:
-        raise typer.Exit(_FAULTY)
 
 
 def _print_verification(verification: Verification) -> None:
@@ -97,6 +79,12 @@ def _print_verification(verification: Verification) -> None:
         where = f"{fault.sequence} {fault.turn_id or ''}".strip()
         typer.echo(f"  {where}: {message(f'fault.{fault.kind}')}", err=True)
     typer.echo(message("verify.broken" if verification.faults else "verify.whole"))
+
+
+@audit_group.tenant_command("verify", show=_print_verification, fails=lambda verification: verification.faults)
+def audit_verify(head: Annotated[str, typer.Option("--head", help=message("help.head"))] = "") -> Verification:
+    """Verify the chain. Exits with 1 if any record was tampered with."""
+    return search.verify(_head(head))
 
 
 @audit_group.tenant_command("export")
@@ -143,7 +131,7 @@ def _print_stale(stale: tuple[Stale, ...]) -> None:
         )
         for document in stale
     )
-    _print_columns(("doc_id", "title", "updated_at", "citations", "doubts"), rows)
+    audit_group.print_columns(("doc_id", "title", "updated_at", "citations", "doubts"), rows)
 
 
 @audit_group.tenant_command("stale", show=_print_stale)
@@ -154,17 +142,7 @@ def audit_stale(
     return freshness.stale(cited_within=timedelta(days=cited_days), older_than=timedelta(days=older_days))
 
 
-@gap_group.tenant_command("list")
-def gap_list(
-    closed: Annotated[bool, typer.Option("--closed", help=message("help.closed"))] = False,
-    dismissed: Annotated[bool, typer.Option("--dismissed", help=message("help.dismissed"))] = False,
-    words: Words = None,
-    as_json: Json = False,
-) -> None:
-    groups = gap_meanings.groups("closed" if closed else "dismissed" if dismissed else "open", words or "")
-    if as_json:
-        print_json([[gap_as_json(gap) for gap in group.gaps] for group in groups])
-        return
+def _print_gaps(groups: tuple[Group, ...]) -> None:
     rows = (
         (
             gap.gap_id,
@@ -176,7 +154,18 @@ def gap_list(
         for group in groups
         for position, gap in enumerate(group.gaps)
     )
-    _print_columns(("gap_id", "count", "reason", "question", "nearest"), rows)
+    gap_group.print_columns(("gap_id", "count", "reason", "question", "nearest"), rows)
+
+
+@gap_group.tenant_command(
+    "list", show=_print_gaps, form=lambda groups: [[gap_as_json(gap) for gap in group.gaps] for group in groups]
+)
+def gap_list(
+    closed: Annotated[bool, typer.Option("--closed", help=message("help.closed"))] = False,
+    dismissed: Annotated[bool, typer.Option("--dismissed", help=message("help.dismissed"))] = False,
+    words: Words = None,
+) -> tuple[Group, ...]:
+    return gap_meanings.groups("closed" if closed else "dismissed" if dismissed else "open", words or "")
 
 
 @gap_group.tenant_command("close")

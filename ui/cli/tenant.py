@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -34,7 +33,6 @@ from ui.cli.terminal import (
     acting_for,
     checked_locale,
     print_json,
-    print_result,
     print_table,
     read_json,
     texts,
@@ -66,7 +64,11 @@ def tenant_policy(
     with acting_for(tenant_id):
         if values:
             profiles.apply_policy(values)
-        print_result(policy.current(), partial(_print_policy, names=values or fields), as_json=as_json)
+        now = policy.current()
+    if as_json:
+        print_json(now)
+    else:
+        _print_policy(now, values or fields)
 
 
 def _parsed(change: str) -> tuple[str, object]:
@@ -161,28 +163,6 @@ def tenant_sign_in(
         print_json(sign_in_answer())
 
 
-@group.installation_command("changes")
-def tenant_changes(
-    tenant_id: TenantId,
-    area: Annotated[str, typer.Option(help=policy_message("help.area", areas=", ".join(AREAS)))] = "",
-    undo: Annotated[str, typer.Option(metavar="ID", help=policy_message("help.undo"))] = "",
-    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
-    as_json: Json = False,
-) -> None:
-    """Undo the named change, if any, and show the history of changes."""
-    chosen = next((one for one in AREAS if one == area), None)
-    if area and chosen is None:
-        raise Invalid("area_unknown", area=area, areas=", ".join(AREAS))
-    with acting_for(tenant_id):
-        if undo:
-            undo_change(undo)
-        found = history.latest(chosen, limit=limit)
-    if as_json:
-        print_json(found)
-    else:
-        _print_changes(found)
-
-
 def _print_changes(found: Sequence[SettingChange]) -> None:
     rows = (
         (
@@ -197,6 +177,23 @@ def _print_changes(found: Sequence[SettingChange]) -> None:
     print_table((policy_message(f"column.{name}") for name in ("change", "at", "by", "what", "fields")), rows)
 
 
+@group.installation_command("changes", show=_print_changes)
+def tenant_changes(
+    tenant_id: TenantId,
+    area: Annotated[str, typer.Option(help=policy_message("help.area", areas=", ".join(AREAS)))] = "",
+    undo: Annotated[str, typer.Option(metavar="ID", help=policy_message("help.undo"))] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+) -> Sequence[SettingChange]:
+    """Undo the named change, if any, and show the history of changes."""
+    chosen = next((one for one in AREAS if one == area), None)
+    if area and chosen is None:
+        raise Invalid("area_unknown", area=area, areas=", ".join(AREAS))
+    with acting_for(tenant_id):
+        if undo:
+            undo_change(undo)
+        return history.latest(chosen, limit=limit)
+
+
 @group.installation_command("add")
 def tenant_add(
     tenant_id: TenantId,
@@ -207,15 +204,10 @@ def tenant_add(
     typer.echo(message("tenant.added", tenant_id=tenant_id))
 
 
-@group.installation_command("list")
-def tenant_list(as_json: Json = False) -> None:
-    tenants, sizes = Registry().list(), totals.by_tenant()
-    if as_json:
-        print_json([_as_json(tenant, sizes.get(tenant.tenant_id, TenantSize())) for tenant in tenants])
-    elif tenants:
+def _print_tenants(listed: Sequence[tuple[TenantRecord, TenantSize]]) -> None:
+    if listed:
         columns = ("id", "name", "state", "documents", "chats", "storage", "created_at")
-        rows = (_row(tenant, sizes.get(tenant.tenant_id, TenantSize())) for tenant in tenants)
-        print_table((message(f"tenant.{name}") for name in columns), rows)
+        group.print_columns(columns, (_row(*one) for one in listed), "tenant")
     else:
         typer.echo(message("tenant.none"), err=True)
 
@@ -229,6 +221,12 @@ def _as_json(tenant: TenantRecord, size: TenantSize) -> Mapping[str, object]:
         "suspended_at": f"{tenant.suspended_at:%FT%TZ}" if tenant.suspended_at else None,
         **asdict(size),
     }
+
+
+@group.installation_command("list", show=_print_tenants, form=lambda listed: [_as_json(*one) for one in listed])
+def tenant_list() -> Sequence[tuple[TenantRecord, TenantSize]]:
+    sizes = totals.by_tenant()
+    return [(tenant, sizes.get(tenant.tenant_id, TenantSize())) for tenant in Registry().list()]
 
 
 def _row(tenant: TenantRecord, size: TenantSize) -> tuple[object, ...]:

@@ -77,13 +77,28 @@ def _parameter(name: str, annotation: object, default: object) -> inspect.Parame
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def with_json(show: Callable[[Any], object]) -> Callable[[Callable[P, R]], Callable[..., None]]:
-    """Add `--json` to a command: its result is printed as JSON, or by `show` for people."""
+def with_json(
+    show: Callable[[Any], object],
+    form: Callable[[Any], object] = lambda result: result,
+    fails: Callable[[Any], object] = lambda _: False,
+) -> Callable[[Callable[P, R]], Callable[..., None]]:
+    """Add `--json` to a command, and print its result.
+
+    :param show: prints the result for people.
+    :param form: returns what is printed as JSON.
+    :param fails: returns whether the command exits with 1.
+    """
 
     def decorate(command: Callable[P, R]) -> Callable[..., None]:
         @wraps(command)
         def run(as_json: bool, **options: Any) -> None:  # noqa: ANN401 - the options of the command
-            print_result(command(**options), show, as_json=as_json)  # type: ignore[call-arg]
+            result = command(**options)  # type: ignore[call-arg]
+            if as_json:
+                print_json(form(result))
+            else:
+                show(result)
+            if fails(result):
+                raise typer.Exit(1)
 
         return _with_parameter(run, command, _parameter("as_json", Json, False))
 
@@ -132,16 +147,16 @@ class CommandGroup(typer.Typer):
         self.callback()(_keep_names)
 
     def installation_command(
-        self, name: str, *, show: Callable[[Any], object] | None = None, help_text: str = ""
+        self, name: str, *, help_text: str = "", **printing: Callable[[Any], object]
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Register a command of the whole installation.
 
-        :param show: prints the result for people; the command gets `--json`.
         :param help_text: if it is not the text of the command's name.
+        :param printing: parameters of `with_json`; without any, the command prints its result itself.
         """
 
         def register(command: Callable[P, R]) -> Callable[P, R]:
-            shown: Callable[..., object] = with_json(show)(command) if show else command
+            shown: Callable[..., object] = with_json(**printing)(command) if printing else command
             key = f"help.{self._prefix}{name.replace('-', '_')}"
             self.command(name, cls=_Command, help=help_text or self.message(key))(shown)
             return command
@@ -149,16 +164,20 @@ class CommandGroup(typer.Typer):
         return register
 
     def tenant_command(
-        self, name: str, *, show: Callable[[Any], object] | None = None, help_text: str = ""
+        self, name: str, *, help_text: str = "", **printing: Callable[[Any], object]
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Register a command that acts for the tenant of `--tenant`. The result is shown in its context, too."""
 
         def register(command: Callable[P, R]) -> Callable[P, R]:
-            shown: Callable[..., object] = with_json(show)(command) if show else command
+            shown: Callable[..., object] = with_json(**printing)(command) if printing else command
             self.installation_command(name, help_text=help_text)(for_tenant(shown))
             return command
 
         return register
+
+    def print_columns(self, names: Iterable[str], rows: Iterable[Sequence[object]], section: str = "column") -> None:
+        """Print rows as a table with headers of this section of the texts."""
+        print_table((self.message(f"{section}.{name}") for name in names), rows)
 
 
 def _keep_names() -> None:
@@ -371,14 +390,6 @@ def print_finding(status: Literal["ok", "warning", "problem"], subject: str, wor
 def print_json(value: object) -> None:
     """Print models, dataclasses and plain values as JSON on standard output."""
     typer.echo(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
-
-
-def print_result(result: R, show: Callable[[R], object], *, as_json: bool) -> None:
-    """Print a result as JSON, or by `show` for people."""
-    if as_json:
-        print_json(result)
-    else:
-        show(result)
 
 
 def print_table(headers: Iterable[str], rows: Iterable[Sequence[object]]) -> None:

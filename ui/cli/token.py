@@ -15,7 +15,7 @@ from tenants.core.errors import Invalid
 from tenants.privacy import resealing
 from tenants.storage import sealed
 from ui.api.token import RevocationRequest, revoked
-from ui.cli.terminal import CommandGroup, print_table
+from ui.cli.terminal import CommandGroup
 
 tokens = CommandGroup("tokens")
 signing_keys = CommandGroup("tokens")
@@ -25,7 +25,6 @@ _DAY = 86_400
 
 
 def _print_tokens(listed: tuple[IssuedToken, ...]) -> None:
-    headers = (message(f"column.{name}") for name in ("id", "subject", "scopes", "issued", "used", "ends", "state"))
     rows = (
         (
             one.token_id,
@@ -38,7 +37,7 @@ def _print_tokens(listed: tuple[IssuedToken, ...]) -> None:
         )
         for one in listed
     )
-    print_table(headers, rows)
+    tokens.print_columns(("id", "subject", "scopes", "issued", "used", "ends", "state"), rows)
 
 
 def _print_revoked(done: Revocation) -> None:
@@ -46,8 +45,8 @@ def _print_revoked(done: Revocation) -> None:
 
 
 def _print_revocations(listed: tuple[Revocation, ...]) -> None:
-    headers = (message(f"column.{name}") for name in ("kind", "value", "until"))
-    print_table(headers, ((one.kind, one.value, f"{one.until:%F %T}") for one in listed))
+    rows = ((one.kind, one.value, f"{one.until:%F %T}") for one in listed)
+    tokens.print_columns(("kind", "value", "until"), rows)
 
 
 @tokens.tenant_command("list", show=_print_tokens)

@@ -8,7 +8,7 @@ import typer
 from components.language.texts import terminal_locale, text
 from tenants.knowledge import tools
 from ui.api.tool import ToolsAnswer, ToolTrial, tools_answer, trial_of
-from ui.cli.terminal import CommandGroup, Json, print_result, print_table, read_json
+from ui.cli.terminal import CommandGroup, print_table, read_json
 
 group = CommandGroup("tools")
 message = group.message
@@ -50,16 +50,9 @@ def tool_disable(name: ToolName) -> None:
     typer.echo(message("set", name=name))
 
 
-@group.tenant_command("test")
-def tool_test(
-    name: ToolName,
-    question: Annotated[str, typer.Argument(help=message("help.question"))],
-    as_json: Json = False,
-) -> None:
-    tried = trial_of(name, question)
-    print_result(tried, _print_trial, as_json=as_json)
-    if tried.fault:
-        raise typer.Exit(1)
+@group.tenant_command("test", show=_print_trial, fails=lambda tried: tried.fault)
+def tool_test(name: ToolName, question: Annotated[str, typer.Argument(help=message("help.question"))]) -> ToolTrial:
+    return trial_of(name, question)
 
 
 @group.tenant_command("remove")

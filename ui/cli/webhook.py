@@ -7,7 +7,7 @@ import typer
 from components.ingest.fetch import canonical
 from tenants.chats import outbox, webhooks
 from ui.api.webhook import DeliveryPart, WebhookPart
-from ui.cli.terminal import CommandGroup, print_table
+from ui.cli.terminal import CommandGroup
 
 group = CommandGroup("webhooks")
 message = group.message
@@ -16,13 +16,13 @@ WebhookId = Annotated[str, typer.Argument(help=message("help.webhook_id"))]
 
 
 def _print_webhooks(found: list[WebhookPart]) -> None:
-    headers = (message(f"column.{name}") for name in ("webhook", "url", "events"))
-    print_table(headers, ((one.webhook_id, one.url, ", ".join(one.events)) for one in found))
+    rows = ((one.webhook_id, one.url, ", ".join(one.events)) for one in found)
+    group.print_columns(("webhook", "url", "events"), rows)
 
 
 def _print_deliveries(found: list[DeliveryPart]) -> None:
-    headers = (message(f"column.{name}") for name in ("delivery", "event", "state", "fault"))
-    print_table(headers, ((one.delivery_id, one.event, one.state, one.fault) for one in found))
+    rows = ((one.delivery_id, one.event, one.state, one.fault) for one in found)
+    group.print_columns(("delivery", "event", "state", "fault"), rows)
 
 
 @group.tenant_command("add")
