@@ -90,7 +90,6 @@ def _request(question: str, locale: str) -> AskRequest:
 
 
 def recorded(case: Case, turn: Turn) -> Record:
-    """Convert a finished turn to the record of its case."""
     draft, labelled = turn.draft, bool(case.key or case.gold_docs)
     record = Record(
         case=case,
@@ -123,7 +122,6 @@ def recorded(case: Case, turn: Turn) -> Record:
 
 
 def _cited(draft: Draft | None) -> tuple[Page, ...]:
-    """Return the passages cited by the text of a draft."""
     citations = draft.citations if draft else ()
     text = draft.text if draft else ""
     return tuple(

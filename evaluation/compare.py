@@ -170,7 +170,6 @@ def _chances(old_sums: Numbers, old_weights: Numbers, new_sums: Numbers, new_wei
 
 
 def _chance(sums: Numbers, weights: Numbers, all_sums: float, all_weights: float) -> float:
-    """Compute the chance for one figure from the differences between cases and the totals of both runs."""
     rng = np.random.default_rng(SEED)
 
     def change(moved: Numbers, spread: Numbers) -> Numbers:
@@ -230,7 +229,6 @@ def _unpaired(old: SetRun, new: SetRun) -> int:
 
 
 def marks_ids(set_run: SetRun) -> list[str]:
-    """Return the ids of a set's cases."""
     return [record.case.case_id for record in set_run.records]
 
 

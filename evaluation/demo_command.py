@@ -73,7 +73,6 @@ def _load(locale: str) -> None:
 
 
 def _ask_showcase(shop: Shop, locale: str) -> int:
-    """Ask the showcase questions; return how many have the expected outcome."""
     say = texts("cli", locale)
     ask = Ask()
     ask.warm_up()

@@ -94,7 +94,6 @@ def answers(
     locale: LocaleOption = "",
     as_json: Json = False,
 ) -> None:
-    """Score answers by an answer key; keep the run."""
     if key is None and (corpus or tenant):
         raise Invalid("key_missing")
     runs = Runs(get_settings().data_dir.resolve())
@@ -119,7 +118,6 @@ def answers(
 
 
 def _kept(runs: Runs, names: str, measured: Sequence[SetRun | Skipped], plan: Plan, tenant: str) -> Run:
-    """Store a run, and its summary with the tenant that was asked."""
     run = finished(names, measured, plan)
     runs.save(run)
     if tenant:
@@ -128,7 +126,6 @@ def _kept(runs: Runs, names: str, measured: Sequence[SetRun | Skipped], plan: Pl
 
 
 def _announced(result: SetRun | Skipped) -> SetRun | Skipped:
-    """Say on standard error that a set was skipped."""
     if isinstance(result, Skipped):
         typer.echo(message("skipped", name=result.name, path=str(result.path)), err=True)
     return result
@@ -180,7 +177,6 @@ def _check_data_is_free() -> None:
 
 
 def _keep_summary(run: Run, tenant_id: str) -> None:
-    """Store a run's summary with the tenant that was asked."""
     with acting_as(Tenant(tenant_id, SUBJECT)):
         evaluations.add(EvaluationRun(run.run_id, run.created_at, _summary(run)))
 

@@ -38,7 +38,6 @@ class _Listener(Protocol):
 
 
 def main() -> None:
-    """Serve until terminated."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     Path(os.environ["PHOENIX_WORKING_DIR"]).mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,6 @@ def measure_tenant(name: str, cases: tuple[Case, ...], tenant: str, plan: Plan, 
 
 
 def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Run:
-    """Combine these sets to a run."""
     moment = datetime.now(UTC)
     return Run(
         run_id=runs.new_id(names, moment),
@@ -87,7 +86,6 @@ class Evaluation:
         self._is_warm = False
 
     def close(self) -> None:
-        """Release the pipeline and the evaluators."""
         self._ask.close()
         if self._plan.evaluators:
             self._plan.evaluators.close()
@@ -97,7 +95,6 @@ class Evaluation:
             return self.ask(question_set.name, question_set.corpus.locale, question_set.cases)
 
     def ask(self, name: str, locale: str, cases: tuple[Case, ...]) -> SetRun:
-        """Put cases to the tenant in context."""
         started_at = perf_counter()
         baseline = self._reference(current().tenant_id)
         reference = tuple(_by_reference(case, baseline) for case in cases)
@@ -127,7 +124,6 @@ class Evaluation:
 
 
 def index_state() -> IndexState:
-    """Return the state of the index of the tenant in context."""
     record, counts = registry.current(), lexicon.current()
     return IndexState(record.tenant_id, record.placement.generation, counts.revision, counts.chunks)
 

@@ -132,7 +132,6 @@ class Runs:
         self.folder = folder / "evaluation-runs"
 
     def save(self, run: Run) -> Path:
-        """Save a run; return its file."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{run.run_id}{_ENDING}"
         # No time of writing inside: the same run gives the same bytes.
@@ -140,7 +139,6 @@ class Runs:
         return path
 
     def ids(self) -> list[str]:
-        """Return the ids of all runs, oldest first."""
         return sorted(path.name.removesuffix(_ENDING) for path in self.folder.glob(f"*{_ENDING}"))
 
     def load(self, name: str) -> Run:

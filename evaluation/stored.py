@@ -40,12 +40,10 @@ Junit = Annotated[Path | None, typer.Option("--junit", help=message("help.junit"
 
 
 def load_run(which: str) -> Run:
-    """Load a stored run by its name. Raises `NotFound` or `Invalid`."""
     return Runs(get_settings().data_dir).load(which)
 
 
 def show_run(run: Run, html: Path | None, junit: Path | None, locale: str, as_json: bool) -> None:
-    """Print a run as tables or JSON, and write its pages."""
     locale = checked_locale(locale) or terminal_locale()
     reports = reported(run)
     if html:
@@ -72,7 +70,6 @@ def report(
     locale: LocaleOption = "",
     as_json: Json = False,
 ) -> None:
-    """Show a saved run again."""
     run = load_run(which)
     if csv:
         write_csv(run, csv)
@@ -143,7 +140,6 @@ def _claims_of_file(path: Path) -> list[GradedClaim]:
 
 
 def runs(as_json: Json = False) -> None:
-    """List the saved runs, oldest first."""
     run_ids = Runs(get_settings().data_dir).ids()
     if as_json:
         print_json(run_ids)
@@ -169,6 +165,5 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
 
 
 def figures(which: Annotated[list[str], typer.Argument(help=message("help.which_runs"))]) -> None:
-    """Print the headline figures as a Markdown table."""
     reports = [one for name in which for one in reported(load_run(name))]
     typer.echo(tables.as_markdown(reports, terminal_locale()))

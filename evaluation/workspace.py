@@ -85,7 +85,6 @@ def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
 
 
 def reference() -> Reference:
-    """Return the baseline over the chunks of the tenant in context."""
     return Reference(passages().values())
 
 

@@ -69,7 +69,6 @@ class Background:
 
 
 def tidy(closing: Event, now: datetime | None = None) -> None:
-    """Delete expired rows, chats and their files, and uploads that no job owns."""
     now = now or datetime.now(UTC)
     retention.prune()
     with_chats = chats.tenants_with_chats()

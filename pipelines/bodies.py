@@ -63,7 +63,6 @@ class JsonBounds:
 
 
 def is_json(headers: Headers) -> bool:
-    """Return whether a request says that its body is JSON."""
     return headers.get("content-type", "").partition(";")[0].strip().lower().endswith("json")
 
 
@@ -87,7 +86,6 @@ def check_unambiguous(headers: Headers) -> None:
 
 
 def form_without_nul(body: bytes) -> bytes:
-    """Return a form with a space for each NUL."""
     return body.replace(b"%00", b"+").replace(b"\0", b"+")
 
 

@@ -63,7 +63,6 @@ class BoundedConnection(H11Protocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it no longer."""
         self._look.cancel()
         self._open[self._counted_as] -= 1
         if not self._open[self._counted_as]:
@@ -71,7 +70,6 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass a part of a request on."""
         if self.timeout_keep_alive_task is not None:
             self._expect_request()
         self._due = min(self._due + len(data) / LEAST_RATE, self.loop.time() + SILENCE_SECONDS)
@@ -83,7 +81,6 @@ class BoundedConnection(H11Protocol):
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It does again."""
         self._unsent_since = None
         super().resume_writing()
 
@@ -137,7 +134,6 @@ class SeldomFilter(logging.Filter):
         self._left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the record is written."""
         if record.msg != _GARBAGE:
             return True
         if record.created < self._next:

@@ -44,14 +44,12 @@ class Connection:
 
 
 def names() -> tuple[str, ...]:
-    """Return the pipelines that are deployed."""
     return tuple(
         sorted(path.stem for path in get_settings().pipelines_dir.glob("*/*.yaml") if path == path_of(path.stem))
     )
 
 
 def path_of(name: str) -> Path:
-    """Return the file of a deployed pipeline."""
     return get_settings().pipelines_dir / name.partition(".")[0] / f"{name}.yaml"
 
 
@@ -138,7 +136,6 @@ def _class(path: object) -> str:
 
 
 def _comments(source: str) -> dict[tuple[str, str], str]:
-    """Return the comments next to parameters in the YAML, by step and parameter."""
     comments, step = {}, ""
     for line in source.splitlines():
         if match := _STEP.match(line):
@@ -184,7 +181,6 @@ def _back_edges(following: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
 
 
 def _id(name: str) -> str:
-    """Return a step's name as Mermaid takes it."""
     plain = re.sub(r"\W", "_", name)
     return f"{plain}_" if plain in _KEYWORDS else plain
 

@@ -220,7 +220,6 @@ class _GatedRequest:
                 await self._pass_on(self.route)
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:
-        """Forward a request of the operator signed in by the session cookie."""
         signed_in = self.signed_in = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
         if not pages.may(signed_in.operator, scope):
             raise Forbidden(scope=scope)
@@ -350,12 +349,10 @@ class _GatedRequest:
         return bodies.replay(body, self.receive)
 
     def _count_refusal(self) -> None:
-        """Count a body that the gate or the endpoint refuses."""
         for caller in self.refused_for:
             self.gate.refusals.count(caller)
 
     async def _read_form(self, limit: int) -> bytes:
-        """Read the whole body of a form."""
         bodies.check_media(self.headers, "application/x-www-form-urlencoded")
         return bodies.form_without_nul(await self._read_bounded(limit))
 
@@ -474,7 +471,6 @@ class _GatedRequest:
         await response(self.scope, self.receive, self.send)
 
     def _page_of(self, error: OporaError) -> Response:
-        """Return an error page for a browser, or a redirect to the sign-in page."""
         if isinstance(error, Unauthenticated):
             query = bytes(self.scope.get("query_string", b"")).decode("latin-1")
             # What was sent to be stored is not sent again by going there.

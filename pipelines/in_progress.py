@@ -85,7 +85,6 @@ class InProgress:
             self._held_of_senders[caller.sender] += size
 
     def let_go(self, caller: Tenant, size: int) -> None:
-        """Discount the bytes of a body."""
         by_visitor = caller.scopes == {VISIT}
         self._held[by_visitor] -= Counter({caller.tenant_id: size})
         if caller.sender:

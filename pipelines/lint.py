@@ -36,12 +36,10 @@ class Finding:
     found: str = ""
 
     def describe(self, locale: str) -> str:
-        """Return the finding as a readable line."""
         return f"{self.where}: {text(f'lint.{self.code}', locale, found=self.found)}"
 
 
 def lint_file(path: Path) -> list[Finding]:
-    """Return all findings in a pipeline file, or in a profile and the pipeline that it overlays."""
     source = path.read_text(encoding="utf-8")
     base = definition.base_of(path)
     return lint(source) if base is None else _overlay_faults(source, base)
@@ -115,7 +113,6 @@ def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:
 
 
 def _faults(content: Mapping[str, object]) -> list[Finding]:
-    """Return the defects of a pipeline, its components first."""
     findings = [Finding("unknown_key", "yaml", str(key)) for key in content if key not in _KEYS]
     components = content.get("components") or {}
     if not isinstance(components, dict):
@@ -201,7 +198,6 @@ def _parts(value: object) -> Iterator[object]:
 
 
 def _graph_faults(content: Mapping[str, object], components: Mapping[str, object]) -> Iterator[Finding]:
-    """Yield the defects in the connections of the components."""
     try:
         pipeline = Pipeline.from_dict({**content, "connections": []}, allowed_modules=ALLOWED_MODULES)
     except Exception as error:
@@ -283,7 +279,6 @@ def _loop_faults(pipeline: Pipeline, max_runs: object, max_passes: int) -> Itera
 
 
 def deployed() -> list[Path]:
-    """Return the pipelines of this installation and their profiles."""
     folder = get_settings().pipelines_dir
     return sorted([*folder.glob("*/*.yaml"), *folder.glob(f"*/{definition.PROFILES}/*.yaml")])
 

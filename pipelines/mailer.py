@@ -51,7 +51,6 @@ class BoundedSession:
 
     @property
     def file(self) -> io.BufferedReader | None:
-        """Return the open file; None if the client is not connected."""
         return self._reader
 
     @file.setter
@@ -122,7 +121,6 @@ def display_name(name: str) -> str:
 
 
 def domain() -> str:
-    """Return the domain of the sender's address."""
     return get_settings().mail_from.rpartition("@")[2] or "localhost"
 
 
@@ -140,7 +138,6 @@ def _message(mail: Mail, settings: Settings) -> EmailMessage:
 
 
 def _connected(settings: Settings) -> smtplib.SMTP:
-    """Return a signed-in connection."""
     address, checked = (settings.smtp_host, settings.smtp_port), ssl.create_default_context()
     if settings.smtp_tls == "tls":
         server: smtplib.SMTP = _SmtpTls(*address, timeout=SECONDS, context=checked)

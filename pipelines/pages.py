@@ -73,7 +73,6 @@ def presented(headers: Headers) -> str:
 
 
 def may(operator: Operator, scope: str) -> bool:
-    """Return whether an operator may use a route with this scope."""
     if scope == SIGNED_IN:
         return True
     if scope == INSTALLATION:
@@ -137,7 +136,6 @@ def company_of(headers: Headers) -> str:
 
 
 def without_session(response: Response) -> Response:
-    """Return the response, which takes the cookie away."""
     response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
     return response
 

@@ -94,13 +94,11 @@ def response(error: OporaError, *, turn_id: str | None = None) -> TextResponse:
 
 
 def explained(error: OporaError) -> tuple[str, str]:
-    """Return the title and explanation of an error in the caller's language."""
     locale = caller.get().locale
     return _text("title", locale, error), _text("detail", locale, error)
 
 
 def detail(error: OporaError) -> str:
-    """Return the explanation of an error in the caller's language."""
     return _text("detail", caller.get().locale, error)
 
 

@@ -26,7 +26,6 @@ def is_event_number(text: str) -> bool:
 
 
 def last_number(last_event_id: str) -> int:
-    """Return the number in a `Last-Event-ID`, or 0."""
     return int(last_event_id) if is_event_number(last_event_id) else 0
 
 

@@ -65,7 +65,6 @@ def build(folder: Path, *, check_types: bool = True) -> Path:
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Return the compressed size of each asset in bytes."""
     return {name: len(gzip.compress((folder / name).read_bytes(), mtime=0)) for name in ASSETS}
 
 
@@ -78,7 +77,6 @@ def _node(folder: Path, *arguments: str) -> None:
 
 
 def main() -> None:
-    """Build the assets, copy them into place and report."""
     if (folder := packages()) is None:
         sys.exit("The npm packages of the widget could not be installed.")
     built = build(folder)

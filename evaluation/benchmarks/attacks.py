@@ -76,7 +76,6 @@ class Target:
         return f"http://127.0.0.1:{self.port}"
 
     def client(self) -> httpx.Client:
-        """Return a client with the attacker's token."""
         return httpx.Client(base_url=self.url, headers=self.headers, timeout=120, verify=_TLS)
 
     def stranger(self, number: int = 0) -> httpx.Client:
@@ -121,7 +120,6 @@ class SilentServer:
 
 @contextmanager
 def silent_server(port: int = 0) -> Iterator[SilentServer]:
-    """Run a silent server until the block ends."""
     with closing(socket.create_server(("127.0.0.1", port), backlog=200)) as listening:
         server = SilentServer(listening.getsockname()[1])
 

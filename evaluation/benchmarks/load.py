@@ -82,7 +82,6 @@ class Client:
 
 
 def ask_sequentially(port: int, token: str, questions: Iterable[str]) -> list[Reply]:
-    """Ask the questions one after another on one connection."""
     with closing(Client(port, token)) as client:
         return [client.ask(question) for question in questions]
 

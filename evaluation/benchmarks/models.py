@@ -73,12 +73,10 @@ def critical_path(calls: Sequence[Interval]) -> list[Interval]:
 
 
 def duration(chain: Sequence[Interval]) -> float:
-    """Return the total duration of the calls in a chain."""
     return sum(call.end - call.start for call in chain)
 
 
 def main() -> None:
-    """Measure and print; exit code 1 when a bound is not kept."""
     with TemporaryDirectory() as temporary, simulator_process(QUICK) as simulator:
         folder, tenant, all_questions = _prepare()
         pipelines = adapt(Path(temporary), simulator.url, concurrent=4 * CLIENTS, failures=_PATIENCE)
@@ -124,7 +122,6 @@ class _Bench:
     faults: list[str] = field(default_factory=list)
 
     def stream(self, question: str, until: str = "") -> StreamedTurn:
-        """Ask a question."""
         return stream_turn(self.served.port, self.token, question, until=until)
 
     def answerable(self, questions: Sequence[str]) -> list[str]:

@@ -69,7 +69,6 @@ class Measurement:
 
     @property
     def is_tolerable(self) -> bool:
-        """Whether the neighbour got all answers in time."""
         return self.ratio <= MOST and not self.failed
 
 
@@ -162,7 +161,6 @@ def main(
     seconds: Annotated[float, typer.Option(help="Of each measurement, alone and under an attack.")] = SECONDS,
     rounds: Annotated[int, typer.Option(min=1, help="Measurements of each attack.")] = ROUNDS,
 ) -> None:
-    """Measure and print; exit code 1 when a neighbour suffers."""
     if unknown := set(attacks or ()) - set(ATTACKS):
         raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(ATTACKS)}")
     chosen = {name: ATTACKS[name] for name in attacks or ATTACKS}

@@ -368,7 +368,6 @@ def _await_jobs(run: _Run) -> None:
 
 
 def _count(run: _Run) -> None:
-    """Compare the clients' answers with the stored ones."""
     counts = run.counts
     with acting_as(Tenant(ACME, "bench")):
         recorded = {turn.turn_id: turn for turn in search.find(search.TurnQuery(), limit=1_000_000)}

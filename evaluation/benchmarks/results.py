@@ -30,7 +30,6 @@ def print_table(
 
 
 def print_faults(faults: Sequence[str], limit: int = 10) -> None:
-    """Print the first faults to standard error."""
     for fault in faults[:limit]:
         console.print(fault[:300], style="red", highlight=False, markup=False)
 

@@ -50,7 +50,6 @@ class Process:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def start(self, **variables: str) -> None:
@@ -79,7 +78,6 @@ class Served:
     pid: int
 
     def client(self, token: str) -> httpx.Client:
-        """Return a client with a bearer token."""
         headers = {"Authorization": f"Bearer {token}"}
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=120)
 
@@ -185,7 +183,6 @@ def resident_mb(pid: int) -> float:
 
 
 def free_port() -> int:
-    """Return a local port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

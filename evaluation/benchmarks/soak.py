@@ -277,7 +277,6 @@ class Result:
 
 
 def grown(growth: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Return the quantities that grew beyond their bounds."""
     return [
         name for name, bound in BOUNDS.items() if growth[name][1] > growth[name][0] * (1 + bound.share) + bound.more
     ]
@@ -304,7 +303,6 @@ def _entries(pid: int, folder: str) -> int:
 
 
 def main(minutes: Annotated[float, typer.Option(help="How long to use the service.")] = MINUTES) -> None:
-    """Run and print; exit code 1 when something grew or failed."""
     result = measure(minutes)
     growth = result.growth()
     too_large = grown(growth)

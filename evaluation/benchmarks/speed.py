@@ -59,7 +59,6 @@ class Measurement:
 
 
 def main() -> None:
-    """Measure and print, targets missed or not."""
     locale = terminal_locale()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         real, synthetic = prepare(progress, text("cli.bench.preparing", locale))

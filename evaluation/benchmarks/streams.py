@@ -26,7 +26,6 @@ class Event:
 
     @property
     def number(self) -> int:
-        """Return the position of the event in its stream; 0 if it has none."""
         number = self.event_id.rpartition(":")[2]
         return int(number) if number.isdecimal() else 0
 
@@ -155,7 +154,6 @@ def stream_turns(
 
 
 def open_at_once(turns: Sequence[StreamedTurn]) -> int:
-    """Return the largest number of simultaneously open streams."""
     ends = [(turn.events[-1].at, -1) for turn in turns if turn.events]
     open_now = highest = 0
     for _, change in sorted([*ends, *((turn.started_at, 1) for turn in turns if turn.events)]):

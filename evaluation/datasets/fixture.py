@@ -22,7 +22,6 @@ _SEED = 20
 
 
 def demo_corpus(locale: str) -> Corpus:
-    """Return the demo shop's knowledge base, Russian or English."""
     return Corpus(f"demo-{locale}", locale, lambda: read_path(DEMO / locale))
 
 
@@ -99,5 +98,4 @@ class Questions(BaseModel):
 
 @lru_cache(maxsize=1)
 def questions() -> Questions:
-    """Return the contents of `questions.yaml`."""
     return Questions.model_validate(read_yaml(_QUESTIONS))

@@ -21,7 +21,6 @@ class MissingData(Exception):
 
 
 def present(path: Path) -> Path:
-    """Return the path if it exists. Raises `MissingData`."""
     if not path.is_file():
         raise MissingData(path)
     return path
@@ -39,11 +38,9 @@ def string(row: Row, key: str) -> str:
 
 
 def sequence(row: Row, key: str) -> list[object]:
-    """Return a list field; empty if it is not a list."""
     value = row.get(key)
     return value if isinstance(value, list) else []
 
 
 def objects(row: Row, key: str) -> list[Row]:
-    """Return the objects in a list field."""
     return [item for item in sequence(row, key) if isinstance(item, dict)]

@@ -183,7 +183,6 @@ def _checked(score: Any) -> float:  # noqa: ANN401 - a model wrote it
 
 
 def _described(evaluator: Any) -> list[str]:  # noqa: ANN401 - any component
-    """Return the name of the class and the models in its parameters."""
     models: list[str] = []
 
     def collect(node: object) -> None:

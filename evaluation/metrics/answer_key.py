@@ -45,12 +45,10 @@ class GradedTurn:
 
     @property
     def unjudged(self) -> bool:
-        """Whether none of the cited passages has a label."""
         return self.claimed and self.best is None
 
 
 def grade_turn(record: Record, key: AnswerKey) -> GradedTurn:
-    """Grade the visible answer by the key."""
     best, recall = _best_and_recall(record.text, record.cited, key)
     claimed = record.outcome in ANSWERS
     offered = {offer.doc_id for offer in record.offered[:OFFERS_READ]}
@@ -123,7 +121,6 @@ def _ranking_marks(record: Record, key: AnswerKey) -> dict[str, Mark]:
 
 
 def _best_and_recall(text: str, pages: Sequence[Page], key: AnswerKey) -> tuple[int | None, float]:
-    """Return the best grade among the pages, and the recall of facts."""
     grades = [page_grade for page in pages if (page_grade := grade(page, key)) is not None]
     return max(grades, default=None), fact_recall(text, key.facts)
 

@@ -19,7 +19,6 @@ _NEGATIONS = frozenset({"не", "нет", "без", "нельзя", "no", "not",
 
 
 def without_citations(text: str) -> str:
-    """Return the text as read, without [N]."""
     return _CITATION.sub("", text)
 
 
@@ -35,7 +34,6 @@ def holds_span(text: str, spans: Sequence[str]) -> bool:
 
 
 def sentence_count(text: str) -> int:
-    """Count the sentences, list items and headings that a reader sees."""
     return len(sentence_spans(without_citations(text)))
 
 

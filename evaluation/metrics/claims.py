@@ -115,7 +115,6 @@ def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdC
 
 
 def threshold_choice(graded: Sequence[GradedClaim], threshold: float) -> ThresholdChoice:
-    """Return the answers that a threshold would claim, and the share of right ones."""
     above = [claim.right for claim in graded if claim.confidence >= threshold]
     n = len(above)
     right = sum(above) / n if n else 0.0

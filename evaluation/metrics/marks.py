@@ -114,7 +114,6 @@ GATED = (
 
 
 def better_direction(figure: str) -> Direction:
-    """Return the direction of improvement of a figure."""
     name = figure.partition(":")[0]
     if name in NEITHER_IS_BETTER:
         return "neither"
@@ -222,7 +221,6 @@ def _ranking_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
 
 
 def _grades(case: Case) -> dict[str, int]:
-    """Return the best grade of each document that an answer key names."""
     grades: dict[str, int] = {}
     for passage in case.key.passages if case.key else ():
         grades[passage.doc_id] = max(passage.grade, grades.get(passage.doc_id, 0))
@@ -248,12 +246,10 @@ def _span_mark(record: Record) -> Marks:
 
 
 def right_answer(record: Record) -> bool:
-    """Whether an answer was shown that holds a gold span."""
     return record.shown and holds_span(without_citations(record.text), record.case.gold_spans)
 
 
 def _answer_marks(record: Record) -> Marks:
-    """Return the marks of a visible answer: contents, length, and quality of citations."""
     spans = _span_mark(record)
     if not record.shown:
         return spans

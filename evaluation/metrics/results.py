@@ -87,7 +87,6 @@ class SetReport:
         return {name: ", ".join(found) for name, found in kinds.items()}
 
     def targets(self) -> list[TargetResult]:
-        """Compare the measured figures with the targets of this set."""
         return judge(
             self.name,
             {name: figure.value for name, figure in self.figures.items()},
@@ -96,7 +95,6 @@ class SetReport:
 
 
 def reported(run: Run) -> list[SetReport]:
-    """Return a report for every set of a run."""
     return [report(set_run, run.by_name()) for set_run in run.sets]
 
 
@@ -128,7 +126,6 @@ def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType(
 
 
 def marks(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> dict[str, Marks]:
-    """Return the marks of a set by case id."""
     clean_name, noise, _ = set_run.name.partition("+")
     clean = other_sets.get(clean_name) if noise else None
     clean_hits = {case: found["hit@5"][0] for case, found in marks(clean).items() if "hit@5" in found} if clean else {}
@@ -223,7 +220,6 @@ def steps(records: Sequence[Record]) -> dict[str, tuple[float, float]]:
 
 
 def failures(records: Sequence[Record]) -> Iterator[Failure]:
-    """Yield the failed cases in order."""
     for record in records:
         expected = missed(record)
         if expected:
@@ -232,7 +228,6 @@ def failures(records: Sequence[Record]) -> Iterator[Failure]:
 
 
 def unjudged(records: Sequence[Record]) -> dict[str, int]:
-    """Count the failures of added evaluators, by figure and kind of failure."""
     judged = (item for record in records for item in record.judged.items())
     return dict(Counter(f"{name}: {score}" for name, score in judged if isinstance(score, str)).most_common())
 

@@ -22,7 +22,6 @@ _AROUND = re.compile(rf"(?:\[\d+\]|^\s*{ITEM}(?=\s)|[\s|])+", re.MULTILINE)
 
 
 def passages() -> Mapping[str, Passage]:
-    """Return all passages of the tenant in context, by chunk id."""
     stored = (to_passage(from_payload(hit.payload, 0.0, {})) for hit in open_collection().scan())
     return {passage.chunk_id: passage for passage in stored}
 

@@ -25,7 +25,6 @@ class Target(BaseModel):
 
     @property
     def demand(self) -> str:
-        """Return the bound as a short formula."""
         if self.at_least is not None:
             return f">= {self.at_least:g}"
         if self.at_most is not None:
@@ -71,7 +70,6 @@ def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float
 
 
 def check_bench(figures: Mapping[str, float]) -> list[TargetResult]:
-    """Check the targets of speed and memory."""
     return _check(_load().bench, figures, {})
 
 

@@ -84,7 +84,6 @@ def _as_dataset(set_run: SetRun) -> dict[str, object]:
 
 
 def _expected(case: Case) -> dict[str, object]:
-    """Return the known properties of the right answer."""
     expectations = {
         "answerable": case.answerable,
         "outcome": case.outcome,

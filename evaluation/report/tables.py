@@ -124,7 +124,6 @@ def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: 
 
 
 def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenant: str, locale: str) -> None:
-    """Print the chosen threshold, the expected result, and the command that sets it."""
     shares = {name: percent(getattr(choice, name), locale=locale) for name in ("right", "low", "high", "share")}
     expected = percent(choice.expected, locale=locale)
     threshold, wish = localised(f"{choice.threshold:.3f}", locale), percent(wished, locale=locale)
@@ -219,24 +218,20 @@ def figure_name(figure: str, locale: str) -> str:
 
 
 def outcome_name(outcome: str, locale: str) -> str:
-    """Return the display name of an outcome."""
     key = f"cli.outcome.{outcome}"
     return text(key, locale) if key in keys(key) else outcome
 
 
 def requirement(wanted: str, locale: str) -> str:
-    """Return the unmet requirement of a case for people."""
     key = f"evaluation.wanted.{wanted}"
     return text(key, locale) if key in keys(key) else outcome_name(wanted, locale)
 
 
 def formatted(name: str, value: float) -> str:
-    """Format a figure by its kind."""
     return f"{value:.{_digits(name)}f}"
 
 
 def localised(number: str, locale: str) -> str:
-    """Write a number with the marks of the language."""
     return number.replace(".", ",").replace("%", "\u00a0%") if locale == "ru" else number
 
 
@@ -250,5 +245,4 @@ def _short(words: str) -> str:
 
 
 def threshold_now(run: Run) -> str:
-    """Return the threshold of the relevance gate in the run."""
     return str(run.state.parameters.get("evaluate_retrieval", {}).get("threshold", "?"))

@@ -49,7 +49,6 @@ class OllamaFormat:
         return _line({**self._base(token), "done": False})
 
     def last(self, reply: ChatReply) -> bytes:
-        """Format the line with the counts."""
         return _line(self._ended(reply, ""))
 
     def complete(self, reply: ChatReply) -> Json:
@@ -118,7 +117,6 @@ ReplyFormat: TypeAlias = OllamaFormat | OpenAIFormat
 
 
 def ollama_chat(body: Mapping[str, Any]) -> ChatRequest:
-    """Read the body of `/api/chat`."""
     form = body.get("format")
     return ChatRequest(
         model=body.get("model", ""),
@@ -130,7 +128,6 @@ def ollama_chat(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def openai_chat(body: Mapping[str, Any]) -> ChatRequest:
-    """Read the body of `/v1/chat/completions`."""
     form = body.get("response_format") or {}
     schema = form.get("json_schema", {}).get("schema")
     return ChatRequest(
@@ -160,13 +157,11 @@ VectorFormat: TypeAlias = Callable[[Mapping[str, object], Vectors, int, float], 
 
 
 def ollama_vectors(body: Mapping[str, object], vectors: Vectors, tokens: int, seconds: float) -> Mapping[str, object]:
-    """Format the reply of `/api/embed`."""
     spent = {"total_duration": round(seconds * _SECOND), "load_duration": 0, "prompt_eval_count": tokens}
     return {"model": body.get("model", ""), "embeddings": vectors, **spent}
 
 
 def openai_vectors(body: Mapping[str, object], vectors: Vectors, tokens: int, _: float) -> Mapping[str, object]:
-    """Format the reply of `/v1/embeddings`."""
     shape = packed if body.get("encoding_format") == "base64" else list
     data = [{"object": "embedding", "index": at, "embedding": shape(vector)} for at, vector in enumerate(vectors)]
     used = {"prompt_tokens": tokens, "total_tokens": tokens}

@@ -160,7 +160,6 @@ def _evaluation(match: re.Match[str], instructions: str, all_text: str) -> Promp
 
 @lru_cache(maxsize=4_000)
 def sentence(text: str) -> Sentence:
-    """Return a sentence with its stems, and its numbers and codes."""
     return Sentence(text, frozenset(stems(text)), frozenset((*numbers(text), *codes(text))))
 
 

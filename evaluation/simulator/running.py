@@ -41,7 +41,6 @@ class RemoteSimulator:
 
     @property
     def url(self) -> str:
-        """Return its URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def set_knobs(self, knobs: Knobs) -> None:
@@ -49,14 +48,12 @@ class RemoteSimulator:
         httpx.post(f"{self.url}/simulator", content=knobs.model_dump_json()).raise_for_status()
 
     def calls(self) -> list[Call]:
-        """Return the calls made since the knobs were last set."""
         state = httpx.get(f"{self.url}/simulator").raise_for_status().json()
         return [Call(**call) for call in state["calls"]]
 
 
 @contextmanager
 def simulator_process(knobs: Knobs | None = None) -> Iterator[RemoteSimulator]:
-    """Run a simulator in a separate process until the block ends."""
     command = [sys.executable, "-m", "evaluation.simulator", "--port", "0"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
     try:

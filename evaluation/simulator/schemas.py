@@ -72,11 +72,9 @@ class _Filler:
         }
 
     def statement_scores(self) -> list[Json]:
-        """Return 1 for every claim that a passage supports, 0 for the others."""
         return [int(thinking.status(self._share(claim)) == "supported") for claim in self.prompt.claims]
 
     def relevant(self) -> list[Json]:
-        """Return the sentences relevant to the question."""
         agreeing = self.mood == "agreeing"
         sentences = (sentence.text for passage in self.prompt.passages for sentence in passage.sentences)
         return list(sentences if agreeing else thinking.relevant(self.prompt))

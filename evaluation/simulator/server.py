@@ -97,7 +97,6 @@ class Simulator:
         self._loads = {}
 
     async def handle(self, method: str, path: str, content: bytes, reply: Reply) -> None:
-        """Answer one request."""
         if method == "GET" and path in self._views:
             await reply.json(self._views[path]())
             return
@@ -211,7 +210,6 @@ class Simulator:
             await reply.json(reply_format.complete(ended))
 
     def _schedule(self, tokens: int, *, slow: bool) -> Iterator[float]:
-        """Yield the time of each token, in seconds from the start of the call."""
         first = self.knobs.first_token_ms / 1_000
         total = self.knobs.call_ms / 1_000
         rate = self.knobs.tokens_per_second
@@ -296,7 +294,6 @@ class Simulator:
         return call
 
     def _fault(self, call: Call) -> Fault | None:
-        """Return the first fault that applies to this call."""
         due = None
         for fault in self.knobs.faults:
             if fault.task not in (None, call.task) or fault.model not in ("", call.model):
@@ -308,7 +305,6 @@ class Simulator:
 
 
 async def _faulty_embeddings(fault: Fault, reply: Reply, texts: int) -> None:
-    """Return a reply to an embedding request with wrong content."""
     if fault.kind in ("empty", "refusal"):
         await reply.json({"embeddings": [], "data": []})
     elif fault.kind in ("truncated", "injected", "invented", "doubtful", "looping", "sloppy", "copied"):

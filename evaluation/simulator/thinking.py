@@ -85,7 +85,6 @@ def standalone(prompt: Prompt) -> str:
 
 
 def relevance(prompt: Prompt, passage: Passage) -> float:
-    """Return how well the passage answers the question, 0..1."""
     if not _covers_codes(prompt, passage):
         return 0.0
     weights = _weights(prompt)
@@ -149,7 +148,6 @@ def proposals(prompt: Prompt) -> list[tuple[int, int]]:
 
 
 def status(score: float) -> str:
-    """Return the word for a claim's support."""
     if score >= _SUPPORTED:
         return "supported"
     return "partially_supported" if score >= _SUPPORTED * 2 / 3 else "unsupported"
@@ -169,7 +167,6 @@ def key_terms(prompt: Prompt) -> str:
 
 
 def tool(prompt: Prompt) -> Tool | None:
-    """Return the first tool whose description shares a word with the question."""
     question_stems = frozenset(stems(prompt.question))
     return next((candidate for candidate in prompt.tools if candidate.described & question_stems), None)
 

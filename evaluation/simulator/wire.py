@@ -22,23 +22,19 @@ class Reply:
         self._receive, self._send = receive, send
 
     async def json(self, content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        """Send `content` and end the response."""
         body = json.dumps(content, ensure_ascii=False).encode()
         await self.content(body, "application/json; charset=utf-8", status, headers)
 
     async def content(
         self, body: bytes, content_type: str, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send a body and end the response."""
         await self._start(status, {"Content-Type": content_type, "Content-Length": str(len(body)), **(headers or {})})
         await self._send({"type": "http.response.body", "body": body})
 
     async def begin(self, content_type: str) -> None:
-        """Begin a response of unknown length."""
         await self._start(200, {"Content-Type": content_type})
 
     async def piece(self, data: bytes) -> None:
-        """Send a chunk of the response."""
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self) -> None:

@@ -207,7 +207,6 @@ def _served_by_fallback(calls: Sequence[Call]) -> Iterator[str]:
 
 
 def _tokens(completed: Sequence[Call]) -> Mapping[str, int]:
-    """Tokens by direction; empty when no model was called."""
     if not completed:
         return {}
     prompt, completion = (

@@ -81,7 +81,6 @@ class AskFilters(_Request):
         return None if value is None else date.fromisoformat(value).isoformat()
 
     def to_turn(self) -> turns.Filters:
-        """Return the same filters as the pipeline carries them."""
         return turns.Filters(**self.model_dump())
 
 

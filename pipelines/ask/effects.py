@@ -107,7 +107,6 @@ class EndedTurn:
 
     @cached_property
     def answer(self) -> TurnAnswer:
-        """Return the answer for the client."""
         return answer_of(
             self.turn,
             trace_id=self.trace_id,
@@ -316,7 +315,6 @@ def _with_offer(turn: Turn) -> tuple[Turn, str | None]:
 
 
 def _add(turn: Turn, key: str, **params: str) -> Turn:
-    """Return the turn with a sentence about the handoff appended to its reply."""
     sentence = text(f"outcomes.handoff.{key}", turn.locale, **params)
     joined = f"{turn.reply.text}\n\n{sentence}".strip()
     return replace(turn, reply=replace(turn.reply, text=joined))

@@ -72,7 +72,6 @@ class AskEngine:
         return with_parts(turn, finished, self._run) if self._in_parts else finished
 
     def _run(self, turn: Turn) -> Turn:
-        """Run the pipeline once."""
         values: dict[str, Any] = {
             "question": turn.question,
             "history": list(turn.history),
@@ -114,7 +113,6 @@ class AskEngine:
         return await self.pipeline.run_async(data, include_outputs_from={self._exit})
 
     def close(self) -> None:
-        """Release the connections to models."""
         self.pipeline.close()
         for _, component in self.pipeline.walk():
             for holder in _closable(component):
@@ -142,7 +140,6 @@ def _share_context() -> None:
 
 
 def _passes(pipeline: Pipeline) -> Mapping[Quality, int]:
-    """Return the retrieval passes that the pipeline allows by quality."""
     budgets = [one.passes for _, one in pipeline.walk() if hasattr(one, "passes")]
     return {quality: max((budget[quality] for budget in budgets), default=PASSES[quality]) for quality in PASSES}
 

@@ -79,7 +79,6 @@ class Narrator:
         self._buffered: list[NamedEvent] = []
 
     def piece(self, text: str, *, provisional: bool) -> Iterator[NamedEvent]:
-        """Yield the events of the next piece of an answer."""
         if not self.sources_sent or (self.text and self._text_pass != self._pass):
             return
         self._text_pass = self._pass
@@ -87,7 +86,6 @@ class Narrator:
         yield "token", {"text": text, "provisional": provisional}
 
     def step(self, step: Step) -> Iterator[NamedEvent]:
-        """Yield the events of a finished step."""
         outputs = step.outputs or {}
         self._pass = outputs.get("attempt", self._pass)
         events: list[NamedEvent] = [("stage", {"node": step.name, "iteration": self._pass})]

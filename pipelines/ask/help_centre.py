@@ -86,7 +86,6 @@ class HelpCentre:
         return tuple(_found(offered(passage, query, turn, passage.score)) for passage in list(best.values())[:FOUND])
 
     def vote(self, key: str, *, helpful: bool) -> None:
-        """Count a reader's vote on an article. Raises `NotFound`."""
         record = _record_of(key)
         votes.add(record.doc_id, record.version, helpful=helpful)
 

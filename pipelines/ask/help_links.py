@@ -110,7 +110,6 @@ def _heading_above(quoted: str, text: str) -> str:
 
 
 def path_of(site: str) -> str:
-    """Return the path of a site's help centre."""
     return f"/help/{site}"
 
 

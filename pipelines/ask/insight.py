@@ -82,7 +82,6 @@ def checked(name: str) -> Format:
 
 
 def in_lines(kind: Format, names: Iterable[str], rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """Rows as lines of a file."""
     if kind == "csv":
         names = list(names)
         return csv_lines(names, ([row[name] for name in names] for row in rows))

@@ -54,7 +54,6 @@ class Passes:
 
 
 def iterations(steps: Iterable[Step]) -> Iterator[tuple[IterationPart, int]]:
-    """Yield the passes of finished steps, each with the time of its end."""
     passes = Passes()
     for step in steps:
         if (part := passes.add(step)) is not None:
@@ -78,7 +77,6 @@ def _retriever(step: Step) -> RetrieverPart:
 
 
 def _changes(step: Step) -> dict[str, object]:
-    """Return the fields of a pass that the outputs of a step settle."""
     outputs, found = step.outputs or {}, dict[str, object]()
     if "graded" in outputs:
         graded: list[Document] = outputs["graded"]

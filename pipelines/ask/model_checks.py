@@ -67,7 +67,6 @@ class ModelResult:
 
     @property
     def command(self) -> str:
-        """Return the command that fixes the fault, or an empty string."""
         return model_servers.command(self.model, self.fault) if self.fault else ""
 
 
@@ -112,7 +111,6 @@ def explained(result: ModelResult, locale: str) -> str:
 
 
 def fault_params(result: ModelResult) -> Mapping[str, str | int]:
-    """Return the values for the text of a fault."""
     model = result.model
     return {
         "model": model.name,
@@ -168,11 +166,9 @@ class _Pace:
     times: list[float] = field(default_factory=list)
 
     def add(self, piece: str) -> None:  # noqa: ARG002 - a callback for text
-        """Note a piece."""
         self.times.append(monotonic())
 
     def measured(self) -> Mapping[str, float]:
-        """Return the time of the first token, and the rate of the others."""
         taken = self.times[-1] - self.times[0]
         rate = (len(self.times) - 1) / taken if taken else 0.0
         return {"first_token_ms": (self.times[0] - self.started_at) * 1_000, "tokens_per_second": rate}

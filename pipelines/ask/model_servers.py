@@ -62,7 +62,6 @@ def variables(model: NamedModel) -> tuple[str, ...]:
 
 
 def command(model: NamedModel, fault: str) -> str:
-    """Return the command that fixes a fault, or an empty string."""
     if fault == "files_missing":
         return "opora models add e5-small"
     if fault in ("key_missing", "key_refused"):

@@ -54,12 +54,10 @@ class Profile:
 
     @property
     def has_language_model(self) -> bool:
-        """Return whether answers are written by one."""
         return any(one.kind == "chat" for one in self.models)
 
 
 def listed() -> tuple[Profile, ...]:
-    """Return all profiles of the installation."""
     return tuple(map(profile, get_settings().profiles))
 
 

@@ -40,7 +40,6 @@ class Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """Return the text of the message."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "\n".join(part.text for part in self.content)
@@ -152,7 +151,6 @@ class _DoneMarker(ChatCompletion):
     """`[DONE]`, which ends OpenAI's streams and which clients wait for; fastapi-openai-compat 1.4 leaves it out."""
 
     def model_dump_json(self, **_: Any) -> str:  # noqa: ANN401 - as pydantic has it
-        """Return the data of the chunk that Hayhooks sends."""
         return "[DONE]"
 
 

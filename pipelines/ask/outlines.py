@@ -80,7 +80,6 @@ def _anchored(sections: Iterator[Section]) -> Iterator[AnchoredSection]:
 
 
 def _read(document: SourceDocument) -> Iterator[Section]:
-    """Yield the sections of a document."""
     for path, blocks in pack.sections_of(safe_blocks_of(document), document.title):
         heading = HEADING_SEPARATOR.join(path)
         yield Section(heading, path[-1] if path else "", len(path), _markdown(blocks))

@@ -175,7 +175,6 @@ def _evidence(parts: Sequence[Turn]) -> Evidence:
 
 
 def _sections(draft: Draft) -> frozenset[tuple[str, str]]:
-    """Return the documents and headings that a draft quotes."""
     return frozenset((one.passage.doc_id, one.passage.heading) for one in draft.citations)
 
 

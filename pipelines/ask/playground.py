@@ -106,7 +106,6 @@ async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]
 
 
 def differences(one: TurnAnswer, other: TurnAnswer) -> tuple[Difference, ...]:
-    """Return the visible differences between two answers."""
     pairs: Sequence[tuple[Difference, object, object]] = (
         ("outcome", one.outcome, other.outcome),
         ("reason", one.refusal_reason, other.refusal_reason),
@@ -118,7 +117,6 @@ def differences(one: TurnAnswer, other: TurnAnswer) -> tuple[Difference, ...]:
 
 
 def as_json(tried: Sequence[Tried]) -> dict[str, object]:
-    """Return the answers as `turn.v1` objects, each with its differences from the first."""
     return {
         "schema": "playground.v1",
         "answers": [

@@ -16,7 +16,6 @@ from tenants.core.errors import OporaError
 
 
 def path_of(profile: str) -> Path:
-    """Return the file of a profile. Raises `Invalid` (`profile_unknown`)."""
     policy.check_profile(profile)
     folder = get_settings().pipelines_dir / "ask"
     return folder / "ask.yaml" if profile == EMBEDDED else folder / PROFILES / f"{profile}.yaml"
@@ -39,7 +38,6 @@ def apply_policy(fields: Mapping[str, object], version: str = "") -> Policy:
 
 
 def is_own() -> bool:
-    """Return whether the policy of the tenant in context chooses the profile."""
     return bool(policy.current().profile)
 
 
@@ -69,7 +67,6 @@ class ProfileEngines:
             return ""
 
     def warm_up(self) -> None:
-        """Load what the first question needs."""
         self._engine(get_settings().profile).warm_up()
 
     def run(self, turn: Turn) -> Turn:
@@ -77,7 +74,6 @@ class ProfileEngines:
         return self._chosen().run(turn)
 
     def close(self) -> None:
-        """Close the engines."""
         for engine in self._engines.values():
             engine.close()
 

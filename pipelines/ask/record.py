@@ -137,7 +137,6 @@ def _call(call: Call, *, with_prompt: bool) -> dict[str, object]:
 
 
 def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
-    """Return the answer as JSON without personal data."""
     if keep_session and all(map(_clean, _passages(answer))) and mask(words := _words(answer)) == words:
         return answer.encoded
     content = answer.model_dump(mode="json") | ({} if keep_session else {"session_id": ""})

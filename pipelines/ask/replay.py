@@ -101,7 +101,6 @@ class Trial:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is no change to try."""
         return self == Trial()
 
 
@@ -122,7 +121,6 @@ class ReplayedTurn:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Return the differences between the two sides."""
         pairs: tuple[tuple[Change, object, object], ...] = (
             ("outcome", self.before.outcome, self.after.outcome),
             ("reason", self.before.reason, self.after.reason),
@@ -156,12 +154,10 @@ class Replay:
             progress(number)
 
     def close(self) -> None:
-        """Release the pipelines."""
         for ask in self._owned.values():
             ask.engine.close()
 
     def ask(self, question: str) -> tuple[VisibleResult, VisibleResult]:
-        """Ask a new question without and with the change."""
         turn = begin(AskRequest(question=question))
         return _side(self._present, turn), self._changed(turn)
 

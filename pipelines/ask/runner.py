@@ -69,7 +69,6 @@ class Runner:
 
     @property
     def waiting(self) -> int:
-        """Return the number of accepted questions without an answer yet."""
         return self._waiting.total()
 
     def close(self) -> None:

@@ -55,7 +55,6 @@ Watch: TypeAlias = Callable[[Step], None]
 
 
 def label(name: str, visit: int) -> str:
-    """Return the name of a step in a trace."""
     return name if visit == 1 else f"{name} #{visit}"
 
 
@@ -74,7 +73,6 @@ class Steps:
 
     @property
     def milliseconds(self) -> dict[str, float]:
-        """Return the duration of each step by label, in order."""
         return {step.label: (step.ended - step.started) / 1e6 for step in self.finished}
 
     def visit(self, name: str) -> int:
@@ -170,7 +168,6 @@ class StepTracer(Tracer):
                 steps.watch(step)
 
     def current_span(self) -> Span | None:
-        """Return the current span of the wrapped tracer."""
         return self.wrapped.current_span()
 
 
@@ -207,7 +204,6 @@ class _StepSpan(Span):
         self._wrapped = wrapped
 
     def set_tag(self, key: str, value: Any) -> None:  # noqa: ANN401 - Haystack's own signature
-        """Forward to the wrapped span."""
         self._wrapped.set_tag(key, value)
 
     def set_content_tag(self, key: str, value: Any) -> None:  # noqa: ANN401
@@ -217,9 +213,7 @@ class _StepSpan(Span):
             self.outputs = dict(value)
 
     def raw_span(self) -> Any:  # noqa: ANN401
-        """Return the wrapped span."""
         return self._wrapped.raw_span()
 
     def get_correlation_data_for_logs(self) -> dict[str, Any]:
-        """Correlation data of the wrapped span."""
         return self._wrapped.get_correlation_data_for_logs()

@@ -33,7 +33,6 @@ _CLOSE_SECONDS = 5.0
 
 
 def request_hash(request: AskRequest) -> str:
-    """Return a hash that identifies a request."""
     return sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
 
 

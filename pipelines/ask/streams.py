@@ -70,7 +70,6 @@ class Stream:
 
     @property
     def length(self) -> int:
-        """Return the number of events so far."""
         return len(self._events)
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
@@ -149,7 +148,6 @@ class Streams:
         self._lock = Lock()
 
     def begin(self, turn_id: str, grace: float | None = GRACE_SECONDS) -> Stream:
-        """Open a stream for the caller."""
         stream = Stream(turn_id, context.current().key("stream"), grace, self._on_end)
         with self._lock:
             self._evict()

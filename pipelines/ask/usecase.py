@@ -74,7 +74,6 @@ class Ask:
             self.sender.start()
 
     def close(self) -> None:
-        """Close the engine once the last records are in the audit or safely on disk."""
         self.recorder.close()
         if self.sender is not None:
             self.sender.close()
@@ -193,7 +192,6 @@ class Ask:
 
 
 def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchange, ...] | None = None) -> Turn:
-    """Return the turn that a request starts for the current tenant."""
     return Turn(
         turn_id=turn_id or str(uuid4()),
         question=request.question,

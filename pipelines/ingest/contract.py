@@ -23,7 +23,6 @@ class Article(BaseModel):
     lang: Literal["", "ru", "en"] = ""
 
     def to_document(self) -> SourceDocument:
-        """Return the article as the ingest pipeline takes it."""
         own = {name: getattr(self, name) for name in type(self).model_fields}
         return SourceDocument(**own, meta=self.__pydantic_extra__)
 

@@ -20,7 +20,6 @@ def as_json(job: Job) -> dict[str, Any]:
 
 
 def report_json(report: IngestReport) -> dict[str, object]:
-    """Return a run's report as a job keeps it."""
     content = report.as_json()
     return {**content, "errors": content["errors"][:MAX_ERRORS], "refused": len(content["errors"])}
 

@@ -36,7 +36,6 @@ class Library:
         self._rewrite = rewrite
 
     def page(self, selection: Selection = EVERYTHING, *, after: str = "", limit: int = 50) -> Page:
-        """Some of the documents that fit, by id."""
         return catalogue.page(selection, after=after, limit=limit)
 
     def read(self, doc_id: str) -> DocumentRecord:

@@ -60,7 +60,6 @@ class DocumentFilter(Request):
     date_to: Day | None = None
 
     def selection(self) -> Selection:
-        """Return the same, as documents are looked for."""
         return Selection(**{part.name: getattr(self, part.name) for part in fields(Selection)})
 
 
@@ -80,7 +79,6 @@ class DocumentQuery(Request):
     )
 
     def parts(self) -> frozenset[str]:
-        """Return the parts that were named."""
         return frozenset(self.include.split(","))
 
 
@@ -97,7 +95,6 @@ class Properties(Request):
     source_type: _Word | None = None
 
     def changes(self) -> dict[str, Json]:
-        """Return the properties that were named."""
         return self.model_dump(exclude_unset=True, exclude={"version"})
 
 
@@ -200,7 +197,6 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
 
 
 def documents_answer(page: Page) -> DocumentsAnswer:
-    """Return the page as callers see it."""
     return DocumentsAnswer(documents=page.documents, total=page.total, next=page.following)
 
 

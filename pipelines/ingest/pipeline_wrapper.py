@@ -36,7 +36,6 @@ class PipelineWrapper(BasePipelineWrapper):
         self.seats = Seats(_AT_ONCE, _AT_ONCE, each=1)
 
     def warm_up(self) -> None:
-        """Load the encoder."""
         self.ingest.warm_up()
 
     def close(self) -> None:

@@ -40,7 +40,6 @@ class Rebuilt(Frozen):
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, int | float]:
-        """Return the result for a program."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 
@@ -70,7 +69,6 @@ class IndexChange:
         self.report = Rebuilt(number, chunks, perf_counter() - started)
 
     def finish(self, progress: OnRebuilding | None = None) -> Rebuilt:
-        """Take all steps."""
         for now in self.steps():
             if progress is not None:
                 progress(now)

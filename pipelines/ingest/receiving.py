@@ -63,18 +63,15 @@ class _Inbox:
         self._accepted = False
 
     def open(self, name: str) -> None:
-        """Begin a file."""
         self._file = self._upload.file(name)
         self._digest.update(f"\n{len(name)} {name}\n".encode())
 
     def write(self, data: bytes) -> None:
-        """Append to the current file."""
         if self._file is not None:
             self._file.write(data)
             self._digest.update(data)
 
     def end(self) -> None:
-        """Complete the current file."""
         if self._file is not None:
             self._digest.update(f"\n{self._file.size}".encode())
             self._file.close()

@@ -40,7 +40,6 @@ class EdgeRequest(EdgeKey):
     weight: Annotated[float, Field(ge=0, le=1)] = 1.0
 
     def edge(self) -> Edge:
-        """Return the edge in its stored form."""
         return Edge(self.from_doc, self.kind, self.to_doc, self.weight)
 
 
@@ -53,7 +52,6 @@ class RejectedRequest(Request):
     doc_id: Id | None = None
 
     def rejected(self) -> Rejected:
-        """Return the rejected approach in its stored form."""
         return Rejected(self.text, self.reason, self.day or "", self.doc_id)
 
 

@@ -149,7 +149,6 @@ class Run:
         return compare(self._written)
 
     def finish(self, progress: OnProgress | None = None, *, patience: float | None = None) -> IngestReport:
-        """Take all steps, and find contradictions."""
         reported = None
         for now in self.steps(patience=patience):
             if progress is not None and now != reported:
@@ -161,7 +160,6 @@ class Run:
 
     @property
     def report(self) -> IngestReport:
-        """Return the report of the work so far."""
         return IngestReport(
             **self._counts,
             errors=tuple(self._refusals),
@@ -231,7 +229,6 @@ class Run:
         return Progress(self._articles_read, self._total, chunks, self._pages)
 
     def _unfound_documents(self) -> list[str]:
-        """Return the documents to be pruned."""
         if not self._prunes:
             return []
         if self._incomplete_files():
@@ -273,7 +270,6 @@ def _batches(articles: Iterable[Article | Refusal]) -> Iterator[list[Article | R
 
 
 def _parts(revisions: Iterable[Revision]) -> Iterator[list[Revision]]:
-    """Yield revisions to write in one step."""
     part: list[Revision] = []
     chunks = 0
     for revision in revisions:

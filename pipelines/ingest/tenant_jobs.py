@@ -75,7 +75,6 @@ def _process_jobs(tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> Wor
 
 
 def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Generator[None, None, Run | None]:
-    """Do a job. Returns its run, if it was one over documents and is complete."""
     if job.kind in {"rebuild", "rollback"}:
         yield from _run_on_index(job, ingest.rebuild() if job.kind == "rebuild" else ingest.rollback())
         return None

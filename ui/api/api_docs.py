@@ -95,7 +95,6 @@ class ApiDocs:
 
     @cached_property
     def document(self) -> Json:
-        """Return the description as an OpenAPI 3.1 document."""
         document = get_openapi(
             title="Opora", version=version("opora"), description=_DESCRIPTION, routes=self._app.router.routes
         )

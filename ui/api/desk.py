@@ -228,11 +228,9 @@ def _add_changes(endpoints: OpenRouter) -> None:
 
 
 def thread(chat: Chat, after: int = 0) -> DeskThreadAnswer:
-    """Return a chat in the form that operators see."""
     messages = store.messages(chat.chat_id, after=after, notes=True)
     return DeskThreadAnswer(chat=desk_chat_part(chat), messages=messages)
 
 
 def posted_part(posted: Posted) -> DeskPostedAnswer:
-    """Return a message that was just stored."""
     return DeskPostedAnswer(chat=desk_chat_part(posted.chat), message=posted.message)

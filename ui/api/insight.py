@@ -45,6 +45,5 @@ def list_evaluation_runs() -> dict[str, object]:
 
 
 def download(lines: Iterator[str], kind: Format, name: str) -> StreamingResponse:
-    """Return lines as a file download."""
     headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"', "X-Content-Type-Options": "nosniff"}
     return StreamingResponse(lines, media_type=MEDIA_TYPES[kind], headers=headers)

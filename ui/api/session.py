@@ -94,7 +94,6 @@ def router(limiter: RateLimiter, visitors: Visitors) -> OpenRouter:
 
 
 def site_part(site: Site, rules: Policy) -> SitePart:
-    """Return a site in its public form."""
     config = site.config
     return SitePart(
         name=site.name,

@@ -106,7 +106,6 @@ def remove_sign_in() -> SignInAnswer:
 
 
 def sign_in_answer() -> SignInAnswer:
-    """Return the provider in its public form."""
     provider = providers.own()
     if provider is None:
         return SignInAnswer(provider=None)

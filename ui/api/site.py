@@ -105,7 +105,6 @@ def remove_site(key: str) -> SitesAnswer:
 
 
 def site_part(site: Site, *, secret: bool = False) -> SitePart:
-    """Return a site in its public form."""
     return SitePart(
         key=site.key,
         name=site.name,

@@ -112,7 +112,6 @@ def trial_of(name: str, question: str) -> ToolTrial:
 
 
 def tools_answer(stored: Iterable[Tool]) -> ToolsAnswer:
-    """Return tools in their public form."""
     return ToolsAnswer(tools=tuple(map(_part, stored)))
 
 

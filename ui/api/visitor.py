@@ -191,8 +191,6 @@ def router(conversations: Conversations) -> OpenRouter:
 
 
 def _add_stored(endpoints: OpenRouter) -> None:
-    """Return the endpoints that only read and write stored data."""
-
     @endpoints.get(_CHATS)
     @opens(per_minute=60)
     def list_chats() -> list[ChatPart]:

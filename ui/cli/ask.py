@@ -69,7 +69,6 @@ def ask(
 
 
 def request(question: str, locale: str, quality: str, contact: str = "") -> AskRequest:
-    """Return the request for a typed question. Raises `Invalid`."""
     from pipelines import problems  # imports FastAPI
 
     if quality not in get_args(Quality):

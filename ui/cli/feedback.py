@@ -93,7 +93,6 @@ def _case(turn_id: str, verdicts: Iterable[Feedback], content: Mapping[str, obje
 
 
 def _cited(citations: object) -> list[str]:
-    """Return the distinct documents that the answer cites."""
     listed = map(_object, citations) if isinstance(citations, list) else ()
     return list(dict.fromkeys(str(citation["doc_id"]) for citation in listed if citation["cited"]))
 

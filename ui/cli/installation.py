@@ -23,7 +23,6 @@ File = Annotated[Path, typer.Argument(dir_okay=False, help=message("help.file"))
 
 
 def backup(path: File, as_json: Json = False) -> None:
-    """Write a backup of the whole installation."""
     manifest = backups.take(path, get_settings())
     if as_json:
         print_json(manifest.model_dump(mode="json", exclude={"checksums", "sealed"}))
@@ -56,7 +55,6 @@ def restore(
 
 
 def migrate() -> None:
-    """Upgrade the records' database to this version."""
     before, now = database.migrate()
     for tenant in Registry().list():
         with acting_as(Tenant(tenant.tenant_id, "migrate")):

@@ -271,7 +271,6 @@ class Group(_Group):
 
 
 def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
-    """Register a tenant unless it exists."""
     from tenants.accounts.registry import Registry
 
     registry = Registry()
@@ -425,7 +424,6 @@ def write_lines(lines: Iterable[str], out: Path | None) -> None:
 
 
 def counted_by(progress: "Progress") -> "OnProgress":
-    """Show the progress of an ingestion run on the bar."""
     task = progress.task_ids[0]
 
     def count(now: "Counted") -> None:
@@ -438,7 +436,6 @@ def counted_by(progress: "Progress") -> "OnProgress":
 
 
 def shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
-    """Show (what, done, total) on the bar."""
     task = progress.task_ids[0]
 
     def show(stage: str, done: int, total: int) -> None:

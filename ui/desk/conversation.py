@@ -78,7 +78,6 @@ def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str)
 
 
 def names(staff: Iterable[Operator]) -> Mapping[str, str]:
-    """Return the names of operators by login."""
     return {one.login: one.name for one in staff}
 
 
@@ -97,7 +96,6 @@ def customer(chat: Chat, locale: str) -> str:
 
 
 def possible(chat: Chat, me: str) -> frozenset[str]:
-    """Return the actions available in a chat."""
     acts = {
         act
         for act, event in ACTS.items()
@@ -114,7 +112,6 @@ def possible(chat: Chat, me: str) -> frozenset[str]:
 
 
 def canned(chat: Chat, me: Operator) -> tuple[CannedReply, ...]:
-    """Return the tenant's canned replies with the values of a chat."""
     known = {"operator": me.name, "ticket": chat.ticket_id or "", "organisation": registry.current().name}
     return tuple(replace(one, text=one.filled(known)) for one in replies.all())
 

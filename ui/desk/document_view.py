@@ -41,7 +41,6 @@ class Tie:
 
     @property
     def choice(self) -> str:
-        """Kind and direction as a form value."""
         return f"{self.edge.kind}:{self.direction}"
 
 
@@ -75,7 +74,6 @@ def _lines(before: list[str], after: list[str]) -> Iterator[DiffLine]:
 
 
 def ties(doc_id: str, edges: Iterable[Edge]) -> tuple[Tie, ...]:
-    """Return edges from this document's point of view."""
     known = tuple(edges)
     others = [edge.to_doc if edge.from_doc == doc_id else edge.from_doc for edge in known]
     records = documents.find(others)

@@ -120,7 +120,6 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
 
 
 def _asked(question: str) -> AskRequest:
-    """Return the request for a typed question. Raises `Invalid`."""
     try:
         return AskRequest(question=question)
     except ValidationError as unfit:
@@ -128,7 +127,6 @@ def _asked(question: str) -> AskRequest:
 
 
 def _earlier() -> dict[str, object]:
-    """Return the last answered question with its answer."""
     for record in search.find(TurnQuery(outcome="answered"), limit=1):
         turn = conversation.parsed_turn((record.content or {}).get("answer"))
         return {"asked": record.question or "", "turn": turn}

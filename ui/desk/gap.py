@@ -120,7 +120,6 @@ def _chosen(listed: list[str]) -> list[str]:
 
 
 def _written(groups: Sequence[Group]) -> dict[str, articles.Article]:
-    """Return the articles written for these gaps, by gap."""
     by_gap = {gap.gap_id: gap.article_id for group in groups for gap in group.gaps if gap.article_id}
     known = articles.find(by_gap.values())
     return {gap_id: known[article_id] for gap_id, article_id in by_gap.items() if article_id in known}

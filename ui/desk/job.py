@@ -103,7 +103,6 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def view(job: Job) -> JobView:
-    """Return a job with the state of its files, in the reader's language."""
     locale = reader_locale()
     report: dict[str, Any] = dict(job.report or {})  # empty, or that of a rebuild, before and without an ingestion
     errors = report.get("errors", [])

@@ -56,7 +56,6 @@ async def look(
 
 
 async def events() -> AsyncIterator[ServerSentEvent]:
-    """Yield the events until the session ends or the service shuts down."""
     signed_in, me = sessions.current(), ("operator", context.current().subject)
     attendances, checked_at = Attendances(me), monotonic()
     with fanout.watching() as watcher:

@@ -66,7 +66,6 @@ class Attempt:
     until: float
 
     def sealed(self) -> str:
-        """Return the attempt as a cookie value."""
         return seal(json.dumps(asdict(self)))
 
 

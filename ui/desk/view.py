@@ -77,7 +77,6 @@ def entries(pages_of: Iterable[tuple[str, str, str]], current: object) -> tuple[
 
 
 def may(scope: str) -> bool:
-    """Return whether the operator in this request has a scope."""
     return pages.may(sessions.current().operator, scope)
 
 

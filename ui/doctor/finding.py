@@ -31,7 +31,6 @@ class Finding:
 
     @property
     def code(self) -> str:
-        """Return the code for programs."""
         return self.key.rpartition(".")[2]
 
     def words(self, locale: str) -> str:
@@ -43,7 +42,6 @@ class Finding:
 
 
 def ok(check: str, code: str, **params: str | int | float) -> Finding:
-    """Return a finding that all is well."""
     return Finding(check, "ok", f"doctor.found.{code}", params)
 
 
@@ -53,7 +51,6 @@ def warning(check: str, code: str, command: str = "", **params: str | int | floa
 
 
 def problem(check: str, code: str, command: str = "", **params: str | int | float) -> Finding:
-    """Return a finding that has to be mended."""
     return Finding(check, "problem", f"doctor.found.{code}", params, command)
 
 

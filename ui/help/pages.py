@@ -202,7 +202,6 @@ class _Pages:
         return self._page(site, "article.html", article=article, sections=sections, contents=titled, thanks=thanks)
 
     def _texts(self, article: HelpArticle) -> tuple[Markup, ...]:
-        """Return the text of each section as HTML."""
         record = article.record
         key = self._rendered.key(record.doc_id, record.version, record.content_hash)
         texts = self._rendered.get(key)
@@ -213,7 +212,6 @@ class _Pages:
         return texts
 
     def vote(self, key: str, site: Site, *, helpful: bool) -> Response:
-        """Count a vote and return to its article."""
         self._centre.vote(key, helpful=helpful)
         return RedirectResponse(f"{path_of(site.key)}/{key}?thanks=true#helpful", HTTPStatus.SEE_OTHER)
 

@@ -34,16 +34,13 @@ class Weights:
     vocabulary: list[tuple[str, float]] | None = None
 
     def matrix(self, name: str, columns: int, rows: Rows | None = None) -> Floats:
-        """Return a tensor with two dimensions."""
         return self._decoded(name, rows).reshape(-1, columns)
 
     def vector(self, name: str) -> Floats:
-        """Return a tensor with one dimension."""
         return self._decoded(name, None)
 
     @property
     def layers(self) -> int:
-        """Return the number of layers of the encoder."""
         return len({name.split(".")[2] for name in self.decoders if name.startswith("encoder.layer.")})
 
     def _decoded(self, name: str, rows: Rows | None) -> Floats:

@@ -40,7 +40,6 @@ class ArticleRequest(_Request):
     gaps: Annotated[tuple[_Id, ...], Field(max_length=MOST)] | None = None
 
     def draft(self) -> Draft:
-        """Return the draft in its stored form."""
         return drafted(self.title, self.text, self.questions, self.lang, self.trust)
 
 
@@ -79,6 +78,5 @@ class ArticlesAnswer(BaseModel):
 
 
 def article_part(article: Article) -> ArticlePart:
-    """Return the article as callers see it."""
     own = {"doc_id": article.doc_id, "preview": stored(article)}
     return ArticlePart.model_validate({**asdict(article), **asdict(article.draft), **own})

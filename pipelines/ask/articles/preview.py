@@ -64,14 +64,12 @@ class Side(_Part):
 
     @classmethod
     def of(cls, result: VisibleResult) -> "Side":
-        """Return a side of a replayed turn."""
         cited = tuple(dict.fromkeys(doc_id for doc_id, _ in result.citations))
         return cls(
             outcome=result.outcome, reason=result.reason, text=result.text, cited=cited, articles=result.articles
         )
 
     def answers_by(self, doc_id: str) -> bool:
-        """Return whether a customer gets an answer that cites this document."""
         return self.outcome in SHOWN and doc_id in self.cited
 
     def offers(self, doc_id: str) -> bool:
@@ -90,7 +88,6 @@ class AskedQuestion(_Part):
     after: Side
 
     def effect(self, doc_id: str) -> Effect:
-        """Return the effect that publishing the document would have on this question."""
         if self.after.answers_by(doc_id):
             return "answers"
         if self.before.outcome in SHOWN and self.after.outcome not in SHOWN:
@@ -115,7 +112,6 @@ class Preview(_Part):
 
     @property
     def asked(self) -> int:
-        """Return the number of questions asked so far."""
         return len(self.questions)
 
 
@@ -128,7 +124,6 @@ class _Candidate:
 
 
 def source_of(article: Article) -> SourceDocument:
-    """Return the document that publishing the article makes."""
     draft = article.draft
     return SourceDocument(
         doc_id=article.doc_id,
@@ -141,13 +136,11 @@ def source_of(article: Article) -> SourceDocument:
 
 
 def begun(article: Article) -> Preview:
-    """Return a preview that has asked nothing yet."""
     now = datetime.now(UTC)
     return Preview(version=article.version, state="running", begun_at=now, at=now)
 
 
 def stored(article: Article) -> Preview | None:
-    """Return the article's last preview."""
     return None if article.preview is None else Preview.model_validate(article.preview)
 
 
@@ -201,7 +194,6 @@ def _ended(preview: Preview, state: State) -> Preview:
 
 
 def failed(preview: Preview) -> Preview:
-    """Return the preview, marked as failed by an internal error."""
     return _ended(preview, "failed")
 
 

@@ -28,7 +28,6 @@ def sweep(closing: Event, now: datetime | None = None) -> None:
 
 
 def _still_open(chat: Chat) -> str:
-    """Return the text for a customer whose chat no operator has taken in time."""
     when = sentence(sites.hours(chat.site), chat.locale)
     return text("chats.queue_timed_out", chat.locale, when=when)
 

@@ -99,22 +99,18 @@ def chat_part(chat: Chat) -> ChatPart:
 
 
 def desk_chat_part(chat: Chat) -> DeskChatPart:
-    """Return a chat for operators."""
     return DeskChatPart.model_validate(_chat_fields(chat))
 
 
 def message_part(message: Message) -> Message:
-    """Return a message for a customer."""
     return replace(message, body={name: value for name, value in message.body.items() if name not in _FOR_OPERATORS})
 
 
 def thread_answer(chat: Chat, messages: Iterable[Message]) -> ThreadAnswer:
-    """Return a chat and messages of it for its customer."""
     return ThreadAnswer(chat=chat_part(chat), messages=tuple(map(message_part, messages)))
 
 
 def posted_answer(posted: Posted) -> PostedAnswer:
-    """Return a message that was just stored, for its customer."""
     return PostedAnswer(chat=chat_part(posted.chat), message=message_part(posted.message))
 
 

@@ -165,7 +165,6 @@ class Conversations:
         return await asyncio.to_thread(start)
 
     async def stop(self, chat_id: str) -> Chat:
-        """End the answer that is being written, if there is one."""
         await self._stop(await asyncio.to_thread(store.own, chat_id))
         return await asyncio.to_thread(store.get, chat_id)
 
@@ -214,7 +213,6 @@ class Conversations:
             self._forget(chat_id)
 
     async def idle(self) -> None:
-        """Wait until no chat is being answered."""
         while tasks := [channel.task for channel in self._channels.values() if channel.task is not None]:
             await asyncio.gather(*tasks)
 

@@ -139,7 +139,6 @@ class ChatEvents:
                 yield stored
 
     def _retract(self) -> Iterator[ServerSentEvent]:
-        """Retract the answer that is being shown."""
         if self._live is not None and self._visible:
             for what in ("answer", "sources"):
                 yield json_event("retract", {"turn_id": _turn_id(self._live), "what": what})

@@ -83,7 +83,6 @@ class _Policy(EmailPolicy):
     """Reads only the beginning of each header, also of the parts of an e-mail."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
-        """Return the name and the value of a header."""
         name, value = super().header_source_parse(sourcelines)
         if name.lower().startswith("content-"):
             for mark, most in ((";", _MOST_PARAMETERS), ("(", _MOST_COMMENTS)):

@@ -117,7 +117,6 @@ class Mailbox:
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[imaplib.IMAP4]:
-    """Open a signed-in connection."""
     address, checked = (settings.imap_host, settings.imap_port), ssl.create_default_context()
     if settings.imap_tls == "tls":
         box: imaplib.IMAP4 = _ImapTls(*address, ssl_context=checked, timeout=SECONDS)

@@ -102,7 +102,6 @@ def _reply_blocks(chat: Chat, unread: Sequence[Message]) -> list[Block]:
 
 
 def _alert(data: dict[str, Any]) -> Mail:
-    """Return the e-mail about a drop of the evaluation."""
     name, locale = registry.current().name, policy.current().locale
     url = f"{get_settings().browsed_at}/desk/evaluation"
     blocks: list[Block] = [("text", text("mail.alert.intro", locale))]

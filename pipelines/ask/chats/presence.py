@@ -59,7 +59,6 @@ class Attendance:
         self._present: tuple[tuple[str, str], ...] = ()
 
     def take(self, signal: Announcement) -> Iterator[Signal]:
-        """Apply an announcement and yield the changes."""
         person = signal.who, signal.subject
         if person == self._reader:
             return
@@ -84,7 +83,6 @@ class Attendance:
             yield from self.expire()
 
     def expire(self) -> Iterator[Signal]:
-        """Remove expired entries and yield the changes."""
         now = self._clock()
         self._streams = {stream: until for stream, until in self._streams.items() if until > now}
         present = tuple(dict.fromkeys((who, subject) for who, subject, _ in self._streams))
@@ -101,12 +99,10 @@ class Attendance:
 
     @property
     def present(self) -> tuple[Signal, ...]:
-        """Return the persons present."""
         return tuple(self._signal("presence", person, active=True) for person in self._present)
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no person is present or typing."""
         return not self._streams and not self._typing
 
     def _signal(self, kind: SignalKind, person: tuple[str, str], *, active: bool) -> Signal:
@@ -222,7 +218,6 @@ class Presence:
 
     @property
     def others(self) -> tuple[Signal, ...]:
-        """Return the other persons present."""
         return self._attendance.present
 
 

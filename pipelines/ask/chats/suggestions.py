@@ -76,7 +76,6 @@ def reply_of(answer: TurnAnswer, locale: str) -> str:
 
 
 def stored(message: Message) -> Suggestion | None:
-    """Return the suggestion that a note is, if it is one."""
     kept = message.body.get("suggestion") if message.author == "bot" and message.kind == "note" else None
     if not isinstance(kept, dict):
         return None

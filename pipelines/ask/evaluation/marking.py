@@ -28,7 +28,6 @@ _PATH = re.compile(r"\s*[›>]\s*")
 
 
 def mark(turn: Turn, expected: Expected) -> Mark:
-    """Return how right the reply of a finished turn is."""
     if expected.refused:
         return "wrong" if turn.outcome in SHOWN else "refused"
     if turn.outcome in SHOWN:
@@ -52,13 +51,11 @@ def _is_expected(passage: Passage, expected: Expected) -> bool:
 
 
 def cited(turn: Turn) -> Iterator[Passage]:
-    """Yield the passages that the answer cites as its evidence."""
     citations = turn.draft.citations if turn.draft is not None else ()
     yield from (citation.passage for citation in citations if citation.origin == "primary")
 
 
 def holds_all(text: str, facts: Sequence[str]) -> bool:
-    """Return whether a text contains each fact in one of its wordings, ignoring word endings."""
     stems = _stems(_CITATION.sub(" ", text))
     return all(any(_within(_stems(wording), stems) for wording in fact.split("|")) for fact in facts)
 

@@ -186,12 +186,10 @@ def exported() -> Iterator[str]:
 
 
 def as_json(one: EvaluationQuestion) -> dict[str, object]:
-    """Return a question as JSON."""
     return {"question_id": one.question_id, "question": one.question, **asdict(one.expected)}
 
 
 def upload_as_json(uploaded: Upload) -> dict[str, object]:
-    """Return the outcome of an upload as JSON."""
     return {**asdict(uploaded.stored), "faults": [asdict(fault) for fault in uploaded.faults]}
 
 
@@ -217,7 +215,6 @@ def _unknown_articles(names: Iterable[str]) -> set[str]:
 
 
 def _unknown_sections(names: set[str]) -> set[str]:
-    """Return those of the names that no section of the knowledge base has."""
     folded = by_part(names)
     for hit in open_collection().scan():
         fairness.yield_to_questions()

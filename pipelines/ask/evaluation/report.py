@@ -46,7 +46,6 @@ class AnsweredQuestion(BaseModel):
 
     @property
     def is_right(self) -> bool:
-        """Return whether the reply is the expected one."""
         return self.mark in RIGHT
 
 
@@ -70,12 +69,10 @@ class Report:
         return tuple(sorted(failing, key=lambda answer: answer.mark != "wrong"))
 
     def named(self, question_ids: Sequence[str]) -> tuple[AnsweredQuestion, ...]:
-        """Return the answers to these questions."""
         return tuple(one for one in self.answers if one.question_id in question_ids)
 
 
 def answered(one: EvaluationQuestion, turn: Turn, answer: TurnAnswer) -> AnsweredQuestion:
-    """Return the reply to a question with its mark."""
     shown = cited(turn) if turn.outcome in SHOWN else (each.passage for each in turn.reply.articles[:OFFERS_READ])
     return AnsweredQuestion(
         **questions.as_json(one),
@@ -89,12 +86,10 @@ def answered(one: EvaluationQuestion, turn: Turn, answer: TurnAnswer) -> Answere
 
 
 def failed(one: EvaluationQuestion) -> AnsweredQuestion:
-    """Return the reply to a question that took too long."""
     return AnsweredQuestion(**questions.as_json(one), mark="missed", outcome="failed")
 
 
 def figures(answers: Sequence[AnsweredQuestion]) -> JsonObject:
-    """Return counts by mark, the share of right replies, and the mean scores by models."""
     counts: dict[str, int] = {name: sum(one.mark == name for one in answers) for name in MARKS}
     axes = dict.fromkeys(name for one in answers for name in one.axes)
     means = {name: round(fmean(one.axes[name] for one in answers if name in one.axes), 4) for name in axes}
@@ -124,23 +119,19 @@ def report(run_id: str) -> Report:
 
 
 def done_before(result: EvaluationResult) -> EvaluationResult | None:
-    """Return the last run that was done before this one."""
     earlier = (one for one in evaluation_results.latest() if one.created_at < result.created_at)
     return next((one for one in earlier if one.state == "done"), None)
 
 
 def marks_of(result: EvaluationResult) -> Mapping[str, Mark]:
-    """Return the marks of a run by question."""
     return marks(answers_of(result.run_id)[1])
 
 
 def marks(answers: Sequence[AnsweredQuestion]) -> Mapping[str, Mark]:
-    """Return the marks of answers by question."""
     return {one.question_id: one.mark for one in answers}
 
 
 def is_running(result: EvaluationResult) -> bool:
-    """Return whether a run is at work."""
     return result.state == "running" and datetime.now(UTC) - result.updated_at < SILENT
 
 

@@ -257,7 +257,6 @@ def last_due(rules: Policy, now: datetime) -> datetime | None:
 
 
 def zone_of(rules: Policy) -> str:
-    """Return the time zone of the tenant's hour."""
     return rules.hours.zone if rules.hours is not None else "UTC"
 
 
@@ -277,5 +276,4 @@ def _check_can_run() -> None:
 
 
 def _loss(losses: tuple[Loss, ...]) -> JsonObject | None:
-    """Return the losses as JSON by their share; None for none."""
     return {loss.share: asdict(loss) for loss in losses} or None

@@ -39,7 +39,6 @@ def masked(text: str) -> str:
 
 
 def as_json(value: object) -> str:
-    """JSON text."""
     return to_json(value).decode()
 
 

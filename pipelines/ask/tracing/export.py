@@ -86,7 +86,6 @@ class SpanExport:
                 raise failure_of(self._status)
 
     def close(self) -> None:
-        """Close the connection."""
         self._exporter.shutdown()
 
     def _note(self, response: requests.Response, *_: object, **__: object) -> None:

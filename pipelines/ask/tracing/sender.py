@@ -69,7 +69,6 @@ class Sender:
         self._sending = Repeating(self._send_waiting, PACE)
 
     def start(self) -> None:
-        """Begin to send."""
         self._sending.start()
 
     def take(self, item: Trace | Feedback) -> None:
@@ -148,7 +147,6 @@ class _Destination:
         self._export = SpanExport(settings.traces_to, headers, TIMEOUT)
 
     def close(self) -> None:
-        """Disconnect."""
         self._export.close()
         if self._phoenix is not None:
             self._phoenix.close()

@@ -32,7 +32,6 @@ class Trace:
 
     @classmethod
     def of(cls, request: AskRequest, steps: Steps, answer: TurnAnswer, *, asked_at: datetime, pipeline: str) -> Self:
-        """Return the trace of a turn of the tenant in context."""
         caller = current()
         return cls(
             tenant_id=caller.tenant_id,

@@ -176,13 +176,11 @@ def _reason(fault: Fault) -> str:
 
 
 def _plot(points: Sequence[EvaluationResult]) -> plots.Columns:
-    """Return columns of percentages, by run."""
     parts = {one.run_id: {STYLES[mark]: 100 * share for mark, share in shares(one).items()} for one in points}
     return plots.stacked(parts, [STYLES[mark] for mark in MARKS], highest=100)
 
 
 def shares(result: EvaluationResult) -> dict[str, float]:
-    """Return the shares of a run's questions by mark."""
     figures: Mapping[str, Any] = result.figures
     return {mark: figures["marks"].get(mark, 0) / (figures["n"] or 1) for mark in MARKS}
 
@@ -195,6 +193,5 @@ def _axes(points: Sequence[EvaluationResult]) -> dict[str, tuple[tuple[float, fl
 
 
 def _next_night(rules: policy.Policy) -> datetime | None:
-    """Return the time of the next nightly run, in the tenant's time zone."""
     tomorrow = last_due(rules, datetime.now(UTC) + timedelta(days=1))
     return tomorrow.astimezone(ZoneInfo(zone_of(rules))) if tomorrow else None

@@ -65,7 +65,6 @@ _PARTS: tuple[Part, ...] = ("outcome", "handoff_reason", "site", "channel", "loc
 
 
 def _called() -> Callable[[str, str], str]:
-    """Return the labels of a breakdown's parts."""
     locale = view.reader_locale()
     t, name = texts("desk", locale), view.names(locale)
     known = {site.key: site.name for site in sites.own()}
@@ -91,7 +90,6 @@ def _most_first(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
 
 
 def _minutes(seconds: float) -> tuple[str, float]:
-    """Format a duration in the most readable unit."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return unit, seconds / size

@@ -117,6 +117,5 @@ def _place(form: _Form) -> int:
 
 
 def _branch(history: tuple[Earlier, ...], form: _Form) -> str:
-    """Return the question of the turn to ask again."""
     place = _place(form)
     return history[place].question if place < len(history) else ""

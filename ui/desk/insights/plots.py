@@ -98,7 +98,6 @@ class Curve(Plot):
 
 
 def curve(points: Sequence[tuple[float, float]]) -> Curve:
-    """Build a curve through these points."""
     width = WIDTH - _LEFT - 20
     dots = tuple((round(_LEFT + width * x, 1), round(_BASE - _ROOM * y, 1)) for x, y in points)
     marks = (0, 0.25, 0.5, 0.75, 1)

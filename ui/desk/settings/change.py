@@ -55,7 +55,6 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _differences(change: SettingChange) -> dict[str, tuple[str, str]]:
-    """Return the readable values of the changed fields, before and after, by label."""
     return {
         _named(change.area, name): (_written(change.before.get(name)), _written(change.after.get(name)))
         for name in (*change.before, *change.after)

@@ -75,7 +75,6 @@ class Field:
         return number(typed, self.unit) if self.kind == "number" else typed
 
     def written(self, value: object) -> str:
-        """Return a stored value as people type it."""
         if value is None or self.write is not None:
             return self.write(value) if self.write is not None and value is not None else ""
         if isinstance(value, bool):
@@ -91,13 +90,11 @@ Explain: TypeAlias = Callable[[OporaError, Container[str]], Mapping[str, str]]
 
 
 def line(form: FormData, name: str) -> str:
-    """Return a single-line field, empty if missing."""
     value = form.get(name, "")
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def area(form: FormData, name: str) -> str:
-    """Return a multi-line field."""
     value = form.get(name, "")
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else ""
 
@@ -107,7 +104,6 @@ def flag(form: FormData, name: str) -> bool:
 
 
 def lines(typed: str) -> tuple[str, ...]:
-    """Return the non-empty lines of a field."""
     return tuple(filter(None, (one.strip() for one in typed.splitlines())))
 
 
@@ -148,7 +144,6 @@ class Form:
         self._fields = fields
 
     def read(self, form: FormData) -> dict[str, object]:
-        """Return the submitted values."""
         return {one.name: one.read(form) for one in self._fields}
 
     def shown(
@@ -200,6 +195,5 @@ def _complaint(complaint: Complaint) -> str:
 
 
 def fault_text(kind: str, **params: str | int) -> str:
-    """Return the text of this kind of error, in the reader's language."""
     other = text("desk.settings.fault.other", reader_locale())
     return text_or(other, f"desk.settings.fault.{kind}", reader_locale(), **params)

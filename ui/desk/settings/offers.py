@@ -37,7 +37,6 @@ class BoundOffer:
 
     @property
     def name(self) -> str:
-        """Return its name in the policy."""
         return f"{self.risk}/{self.words}"
 
 
@@ -84,7 +83,6 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _bound(approved: Mapping[str, str]) -> tuple[BoundOffer, ...]:
-    """Return the offers of a policy that are rows of the form."""
     rows = ((name.partition("/"), offer) for name, offer in approved.items())
     found = tuple(BoundOffer(risk, words, offer) for (risk, slash, words), offer in rows if slash and risk in RISKS)
     return found[: _MOST - _SPARE]
@@ -104,7 +102,6 @@ def _typed(form: FormData) -> tuple[BoundOffer, ...]:
 
 
 def _faults(rows: Sequence[BoundOffer]) -> Mapping[str, str]:
-    """Return the errors of rows by field."""
     faults: dict[str, str] = {}
     names = [row.name for row in rows]
     for number, row in enumerate(rows):
