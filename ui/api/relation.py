@@ -6,29 +6,89 @@ To make one of two contradicting documents take precedence, add an edge: `PUT /e
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
+from components.turn import EdgeKind
 from pipelines.ask.articles import contradictions
 from pipelines.ask.articles.contradictions import Contradiction
-from pipelines.ingest.relation_contract import (
-    EdgeKey,
-    EdgeRequest,
-    EdgesAnswer,
-    EdgesQuery,
-    RejectedAnswer,
-    RejectedPart,
-    RejectedRequest,
-    RelationsQuery,
-)
 from pipelines.routes import OpenRouter, opens
 from tenants.knowledge import agreements, edges, rejected
 from tenants.knowledge.agreements import Agreement
-from tenants.knowledge.edges import Edge
+from tenants.knowledge.edges import MAX_LISTED, MAX_RELATIONS, Edge
+from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
+from ui.api.library import Day, Id, Request
 
 _EDGES = "/edges"
 _REJECTED = "/rejected"
 _AGREEMENTS = "/agreements"
 _ChunkId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_LENGTH)]
+_Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_REASON_LENGTH)]
+
+
+class RelationsQuery(Request):
+    """A page of a list."""
+
+    limit: int = Field(MAX_LISTED, ge=1, le=MAX_LISTED)
+    offset: int = Field(0, ge=0, le=MAX_RELATIONS)
+
+
+class EdgesQuery(RelationsQuery):
+    """A page of all edges, or of those of one document."""
+
+    doc_id: str | None = None
+
+
+class EdgeKey(Request):
+    """Key of an edge, which points from `from_doc` to `to_doc`."""
+
+    from_doc: Id
+    kind: EdgeKind
+    to_doc: Id
+
+
+class EdgeRequest(EdgeKey):
+    """An edge to set. `weight` 0 switches off an edge that the document `from_doc` declares."""
+
+    weight: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+    def edge(self) -> Edge:
+        return Edge(self.from_doc, self.kind, self.to_doc, self.weight)
+
+
+class RejectedRequest(Request):
+    """An approach to reject. Customers may read the reason. Without a day it is rejected today."""
+
+    text: _Text
+    reason: _Reason = ""
+    day: Day | None = None
+    doc_id: Id | None = None
+
+    def rejected(self) -> Rejected:
+        return Rejected(self.text, self.reason, self.day or "", self.doc_id)
+
+
+class EdgesAnswer(BaseModel):
+    """Edges, weightiest first."""
+
+    edges: tuple[Edge, ...]
+
+
+class RejectedPart(BaseModel, from_attributes=True):
+    """A rejected approach. `declared` is true if the document `doc_id` declares it."""
+
+    rejected_id: str
+    text: str
+    reason: str
+    day: str
+    doc_id: str | None
+    declared: bool
+
+
+class RejectedAnswer(BaseModel):
+    """Rejected approaches, newest first."""
+
+    rejected: tuple[RejectedPart, ...]
 
 
 class PairRequest(BaseModel, extra="forbid", frozen=True):

@@ -10,7 +10,6 @@ import typer
 
 from components.language.texts import terminal_locale, text
 from pipelines.ask.articles import from_chat
-from pipelines.ask.articles.contract import article_part
 from pipelines.ask.articles.preview import Preview
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.ingest.usecase import Ingest
@@ -19,6 +18,7 @@ from tenants.core.errors import Invalid
 from tenants.desk import articles
 from tenants.desk.articles import Article, ListedArticle, doc_id_of
 from tenants.knowledge import gaps
+from ui.api.articles import article_part
 from ui.cli.terminal import CommandGroup, print_json, print_table, progress_bar, texts
 
 group = CommandGroup("articles")
@@ -130,7 +130,6 @@ def article_remove(article_id: ArticleId) -> None:
 
 @contextmanager
 def articles_service() -> Iterator[Articles]:
-    """Provide the articles of the tenant in context; questions run in this process."""
     service = Articles(Ingest())
     try:
         yield service

@@ -9,7 +9,11 @@ from rich.markup import escape
 
 from components.ingest.inspection import InspectedChunk
 from pipelines.ingest.library import Library
-from pipelines.ingest.library_contract import (
+from pipelines.ingest.usecase import Ingest
+from tenants.core.errors import Invalid
+from tenants.core.json import Json as Value
+from tenants.knowledge.catalogue import Selection
+from ui.api.library import (
     DocumentAnswer,
     DocumentFilter,
     DocumentPart,
@@ -19,10 +23,6 @@ from pipelines.ingest.library_contract import (
     document_answer,
     documents_answer,
 )
-from pipelines.ingest.usecase import Ingest
-from tenants.core.errors import Invalid
-from tenants.core.json import Json as Value
-from tenants.knowledge.catalogue import Selection
 from ui.cli.terminal import CommandGroup, flag_texts, print_table, terminal_console
 
 _SINGLE_VALUE = ("words", "flagged", "stale", "date_from", "date_to")

@@ -7,15 +7,15 @@ from pydantic import ValidationError
 
 from pipelines.ask.articles import contradictions
 from pipelines.ask.articles.contradictions import Contradiction
-from pipelines.ingest.relation_contract import (
+from tenants.core.errors import Invalid
+from tenants.knowledge import agreements, edges, rejected
+from tenants.knowledge.agreements import Agreement
+from ui.api.relation import (
     EdgeRequest,
     EdgesAnswer,
     RejectedAnswer,
     RejectedRequest,
 )
-from tenants.core.errors import Invalid
-from tenants.knowledge import agreements, edges, rejected
-from tenants.knowledge.agreements import Agreement
 from ui.cli.terminal import CommandGroup, print_table
 
 edge_group = CommandGroup("relations", prefix="edge_")

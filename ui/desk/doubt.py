@@ -8,11 +8,11 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from pipelines.ask.articles import contradictions
-from pipelines.ingest.relation_contract import RejectedRequest
 from pipelines.routes import OpenRouter
 from tenants.core.errors import CallerError, Invalid, OporaError
 from tenants.desk import operators
 from tenants.knowledge import agreements, freshness, rejected
+from ui.api.relation import RejectedRequest
 from ui.desk import conversation
 from ui.desk.view import Desk, back_to, or_again
 
