@@ -8,7 +8,6 @@ from time import monotonic
 from typing import Annotated, get_args
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
@@ -77,11 +76,8 @@ def request(question: str, locale: str, quality: str, contact: str = "") -> AskR
         question.encode()
     except UnicodeEncodeError as broken:
         raise Invalid("question_unreadable") from broken
-    try:
-        asked = {"question": question, "locale": locale or None, "quality": quality, "contact": contact or None}
-        return AskRequest.model_validate(asked)
-    except ValidationError as invalid:
-        raise problems.from_validation(invalid) from invalid
+    asked = {"question": question, "locale": locale or None, "quality": quality, "contact": contact or None}
+    return problems.checked(AskRequest, **asked)
 
 
 def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str | None = None) -> None:

@@ -152,14 +152,16 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
     again = or_again(lambda refused, request, **_: people(request, refused), Invalid)
 
     @endpoints.post("/desk/people/add")
+    @or_again(lambda refused, password, **typed: people(refused=refused, **typed), Invalid)  # noqa: ARG005 - not shown
     async def add_person(
-        request: Request, login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
+        request: Request,  # noqa: ARG001 - for `people`
+        login: _Short = "",
+        password: _Password = "",
+        role: _Short = "operator",
+        name: _Short = "",
     ) -> Response:
-        try:
-            checked = operators.checked_role(role)
-            await passwords.change(partial(operators.add, login, password, role=checked, name=name))
-        except Invalid as refused:
-            return await asyncio.to_thread(people, request, refused, login, name, role)
+        add = partial(operators.add, login, password, role=operators.checked_role(role), name=name)
+        await passwords.change(add)
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/change")
@@ -190,11 +192,13 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/password")
-    async def set_password(request: Request, login: _Short, password: _Password = "") -> Response:
-        try:
-            await passwords.change(partial(operators.set_password, login, password))
-        except Invalid as refused:
-            return await asyncio.to_thread(people, request, refused)
+    @again
+    async def set_password(
+        request: Request,  # noqa: ARG001 - for `people`
+        login: _Short,
+        password: _Password = "",
+    ) -> Response:
+        await passwords.change(partial(operators.set_password, login, password))
         return back_to("/desk/people")
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from fastapi import Form, Query
-from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -120,11 +119,9 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
 
     @endpoints.post(f"{_ONE}/publish")
     @opens(scope="ingest")
+    @or_again(refused_change, Conflict, Invalid, Busy)
     async def publish(article_id: str, version: Annotated[_Version, Form()] = 0) -> Response:
-        try:
-            await service.publish_in_turn(article_id, version)
-        except (Conflict, Invalid, Busy) as refused:
-            return await run_in_threadpool(refused_change, refused, article_id)
+        await service.publish_in_turn(article_id, version)
         return back_to(f"/desk/articles/{article_id}?done=published")
 
     @endpoints.post(f"{_ONE}/withdraw")

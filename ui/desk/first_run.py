@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 from uuid import uuid4
 
 from fastapi import Form, Request
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
@@ -58,13 +58,11 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
 
     @endpoints.post(_LINK)
     @opens(scope=None)
+    @or_again(lambda refused, secret, form, **_: first(secret, refused, form), Invalid)
     async def set_up(request: Request, secret: str, form: Annotated[FirstRunForm, Form()]) -> Response:
         def begin() -> Response:
             locale = form.locale if form.locale in LOCALES else LOCALES[0]
-            try:
-                admin = first_run.set_up(secret, **form.model_dump(exclude={"locale"}), locale=locale)
-            except Invalid as refused:
-                return first(secret, refused, form)
+            admin = first_run.set_up(secret, **form.model_dump(exclude={"locale"}), locale=locale)
             return pages.signed_in(back_to(_WELCOME), request, admin)
 
         return await passwords.sign_in(limited_as(request), begin)
@@ -101,7 +99,7 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
     async def ask(request: Request, question: Annotated[str, Form(max_length=10_000)] = "") -> Response:
         """Ask as a customer would, and see the sources of the answer."""
         try:
-            asked = _asked(question)
+            asked = problems.checked(AskRequest, question=question)
             turn = await runner.answer(asked, str(uuid4()), None)
         except OporaError as refused:
             return await asyncio.to_thread(steps, request, refused, asked=question, turn=None)
@@ -117,13 +115,6 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
         return back_to(f"{_WELCOME}#widget")
 
     return endpoints
-
-
-def _asked(question: str) -> AskRequest:
-    try:
-        return AskRequest(question=question)
-    except ValidationError as unfit:
-        raise problems.from_validation(unfit) from unfit
 
 
 def _earlier() -> dict[str, object]:

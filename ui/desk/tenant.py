@@ -104,14 +104,12 @@ def router(desk: Desk, passwords: Passwords) -> OpenRouter:
 
     @endpoints.post(_INVITATION)
     @opens(scope=None)
+    @or_again(lambda refused, **typed: invitation(refused=refused, **typed), Invalid)
     async def accept(
         request: Request, secret: str, login: _Short = "", name: _Short = "", password: _Short = ""
     ) -> Response:
         def begin() -> Response:
-            try:
-                admin = invitations.accept(secret, login=login, password=password, name=name)
-            except Invalid as refused:
-                return invitation(secret, refused, login, name)
+            admin = invitations.accept(secret, login=login, password=password, name=name)
             return pages.signed_in(back_to("/desk/welcome"), request, admin)
 
         return await passwords.sign_in(limited_as(request), begin)

@@ -6,10 +6,12 @@ from datetime import datetime
 from functools import partial, wraps
 from hashlib import sha256
 from http import HTTPStatus
+from inspect import iscoroutinefunction
 from threading import Lock
 from typing import Any, TypeVar, cast
 
 from cachetools import TTLCache
+from fastapi.concurrency import run_in_threadpool
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -26,7 +28,7 @@ from tenants.desk import sessions
 from tenants.desk.operators import Operator
 from ui.desk.assets import Templates
 
-Endpoint = TypeVar("Endpoint", bound=Callable[..., Response])
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 Part = TypeVar("Part")
 
 SEE_OTHER = 303
@@ -81,7 +83,7 @@ def may(scope: str) -> bool:
 
 
 def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Callable[[Endpoint], Endpoint]:
-    """Show a form again if its endpoint raises: the decorated function only has to say what happens otherwise.
+    """Show a form again if its endpoint raises, in a thread if it is a coroutine.
 
     :param show: gets the error and the endpoint's arguments, by name.
     :param refusals: what may be raised: `Invalid` and `Conflict` if not given.
@@ -93,11 +95,18 @@ def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Call
         @wraps(endpoint)
         def run(**given: object) -> Response:
             try:
-                return endpoint(**given)
+                return endpoint(**given)  # type: ignore[no-any-return]
             except kinds as refused:
                 return show(refused, **given)
 
-        return cast("Endpoint", run)
+        @wraps(endpoint)
+        async def run_async(**given: object) -> Response:
+            try:
+                return await endpoint(**given)  # type: ignore[no-any-return]
+            except kinds as refused:
+                return await run_in_threadpool(show, refused, **given)
+
+        return cast("Endpoint", run_async if iscoroutinefunction(endpoint) else run)
 
     return decorate
 
@@ -126,10 +135,7 @@ class Shared:
 
 
 class Desk:
-    """Renders the pages.
-
-    :param settings: of the installation, for pages that show them.
-    """
+    """Renders the pages."""
 
     def __init__(self, templates: Templates, settings: Settings) -> None:
         self._templates = templates

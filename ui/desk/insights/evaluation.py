@@ -82,12 +82,10 @@ def router(desk: Desk, evaluation: Evaluation) -> OpenRouter:
         return _questions(desk, QuestionForm(question=question))
 
     @endpoints.post(_QUESTIONS)
+    @or_again(lambda refused, form: _questions(desk, form, refused=refused), Invalid, Busy)
     async def add(form: Annotated[QuestionForm, Form()]) -> Response:
-        try:
-            typed = questions.typed(form.question, form.facts, form.article, refused=form.refused)
-            await questions.add_in_turn([typed])
-        except (Invalid, Busy) as refused:
-            return await run_in_threadpool(_questions, desk, form, refused=refused)
+        typed = questions.typed(form.question, form.facts, form.article, refused=form.refused)
+        await questions.add_in_turn([typed])
         return back_to(f"{_QUESTIONS}#added")
 
     @endpoints.post(f"{_QUESTIONS}/file")

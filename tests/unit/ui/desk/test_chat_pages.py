@@ -1,7 +1,11 @@
 """The pages of a chat at the desk."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 import yaml
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
@@ -9,6 +13,7 @@ from pipelines.ask.chats.conversations import Conversations
 from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import COMMAND_LINE, Tenant, acting_as
+from tenants.core.errors import Conflict, Invalid, OporaError
 from tests import desk
 from ui.desk import chat, conversation
 from ui.desk.view import names
@@ -25,10 +30,18 @@ class Dropping(Conversations):
         self.dropped.append(chat_id)
 
 
-@pytest.mark.parametrize(("status", "dropped"), [(303, ["c"]), (409, []), (422, [])])
-def test_what_was_refused_to_a_person_costs_the_customer_no_answer(status: int, dropped: list[str]) -> None:
+@pytest.mark.parametrize(("error", "dropped"), [(None, ["c"]), (Conflict("taken"), []), (Invalid("taken"), [])])
+async def test_what_was_refused_to_a_person_costs_the_customer_no_answer(
+    error: OporaError | None, dropped: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     conversations = Dropping()
-    chat._drop_if_done(conversations, "c", Response(status_code=status))
+    operator = SimpleNamespace(operator=SimpleNamespace(name="Ann"))
+    monkeypatch.setattr(chat.sessions, "current", lambda: operator)
+    monkeypatch.setattr(chat.store, "take", Mock(side_effect=error))
+    monkeypatch.setattr(chat, "_conversation", lambda *_, **__: Response(status_code=409))
+    routes = chat.router(Mock(), conversations).routes
+    take = next(one for one in routes if isinstance(one, APIRoute) and one.path.endswith("/take"))
+    await take.endpoint(chat_id="c", version=1)
     assert conversations.dropped == dropped
 
 
