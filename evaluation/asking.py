@@ -34,10 +34,7 @@ def concurrently(
     threads: int,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> list[_Result]:
-    """Do the work for every item with so many threads, in the context of the caller; return the results in order.
-
-    :param progress: called with the number of finished items and the total.
-    """
+    """Do the work for every item with so many threads, in the context of the caller; return the results in order."""
     finished = count(1)
 
     def counted(item: _Item) -> _Result:

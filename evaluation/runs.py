@@ -123,10 +123,7 @@ def new_id(names: str, moment: datetime | None = None) -> str:
 
 
 class Runs:
-    """The runs kept under a data folder, oldest first.
-
-    :param folder: the installation's data folder.
-    """
+    """The runs kept under a data folder, oldest first."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "evaluation-runs"

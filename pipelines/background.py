@@ -27,10 +27,7 @@ from tenants.work.queue import Periodic, Queue, TenantTask
 
 
 class Background:
-    """Runs the background work in this process, beside others or alone.
-
-    :param evaluations: makes the nightly evaluations.
-    """
+    """Runs the background work in this process, beside others or alone."""
 
     def __init__(self, settings: Settings, ingest: Ingest, library: Library, evaluations: Evaluation) -> None:
         self._delivery = WebhookDelivery()

@@ -77,10 +77,7 @@ def source(path: Path) -> str:
 
 
 def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool = False) -> Definition:
-    """Return the pipeline with a profile over it. Neither is changed.
-
-    :param rerank: with the profile's reranker, if it has one.
-    """
+    """Return the pipeline with a profile over it. Neither is changed."""
     laid_over = {
         key: value for key, value in overlay.items() if key not in (NAMED_ONCE, RERANKER, REMOVED, "connections")
     }

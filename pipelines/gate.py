@@ -91,11 +91,6 @@ class Gate:
     :param visitors: does the same for tokens of visitors.
     :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered, or suspended.
     :param locale: the locale of unauthenticated callers.
-    :param page_error: shows an error of a page.
-    :param most_open: requests in progress of all tenants together.
-    :param most_held: bytes of large bodies of all tenants together.
-    :param limiter: counts the requests of visitors.
-    :param shares: limits of visitors, addresses and sites.
     :param refusals_per_minute: refused bodies of one caller before further ones are not read; 0: unlimited.
     """
 

@@ -20,8 +20,6 @@ T = TypeVar("T")
 class Pool:
     """Run one kind of work in threads. Belongs to the event loop.
 
-    :param name: prefix of the threads' names.
-    :param threads: number of threads.
     :param turns: threads for one tenant; waiting work is taken from tenants in turn. 0: no work waits for a thread.
     :param patience: seconds that work waits for a thread; None: as long as it takes.
     """

@@ -46,10 +46,7 @@ _POLICY = (
 
 
 def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
-    """Return the endpoints.
-
-    :param has_site: whether a site with this public key exists.
-    """
+    """Return the endpoints."""
     endpoints = OpenRouter(None, tags=["widget"])
     templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
 

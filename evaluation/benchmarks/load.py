@@ -43,7 +43,6 @@ class Client:
     """A connection to the service.
 
     :param token: a bearer token; none if empty.
-    :param headers: further headers of every request.
     """
 
     def __init__(self, port: int, token: str = "", **headers: str) -> None:

@@ -40,7 +40,6 @@ def finish(
     """Print the figures as a table and as JSON, and end the program with exit code 1 if one is beyond its bound.
 
     :param bounds: the most that a figure may be, by name.
-    :param more: further parts of the JSON.
     """
     exceeded = [name for name, bound in bounds.items() if float(figures[name]) > bound]
     # Not by its colour alone, which is lost in a file.

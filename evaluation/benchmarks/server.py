@@ -35,7 +35,6 @@ class Process:
     """A process of the command line, which can be ended and started again.
 
     :param command: arguments of `opora`.
-    :param variables: environment variables besides those of this process.
     """
 
     def __init__(self, *command: str, **variables: str) -> None:
@@ -98,7 +97,6 @@ class Served:
 def serving(folder: Path, **variables: str) -> Iterator[Served]:
     """Serve a data folder on a free local port, question limits off, until the block ends.
 
-    :param variables: further environment variables of the service.
     :raises NotStarted: it exits, or is not ready in time.
     """
     port = free_port()

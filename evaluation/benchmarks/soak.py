@@ -109,11 +109,7 @@ BOUNDS: Mapping[str, Bound] = {
 
 
 class Usage:
-    """All users of the service.
-
-    :ivar done: number of successful actions by kind.
-    :ivar failures: number of failures by kind.
-    """
+    """All users of the service."""
 
     def __init__(self, served: Served, seed: int = 7) -> None:
         self.served = served

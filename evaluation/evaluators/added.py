@@ -98,11 +98,7 @@ class AddedEvaluators:
     def judged(
         self, records: Sequence[Record], concurrency: int, progress: Callable[[int, int], None]
     ) -> tuple[Record, ...]:
-        """Return the records with their scores, in the same order.
-
-        :param concurrency: number of records at once.
-        :param progress: called with the number of finished records and the total.
-        """
+        """Return the records with their scores, in the same order."""
         return tuple(concurrently(self._judged, records, concurrency, progress))
 
     def close(self) -> None:

@@ -35,7 +35,6 @@ class PublishedSet:
 def publish(run: Run, progress: Progress) -> list[PublishedSet]:
     """Bring a run into the Phoenix that is set; sets of claims are left out.
 
-    :param progress: called with a set's name, the number of finished cases and the total.
     :raises TryAgain: Phoenix does not answer.
     """
     with traces.phoenix() as client:

@@ -69,10 +69,7 @@ def equip(folder: Path, url: str, patience: float = _NO_TIMEOUT) -> Path:
 
 
 def tool(url: str, timeout: float = 5) -> Mapping[str, object]:
-    """Return the simulator's tool as a tenant describes it: the state of an order.
-
-    :param timeout: most seconds of a call.
-    """
+    """Return the simulator's tool as a tenant describes it: the state of an order."""
     number = {"type": "string", "pattern": r"\b\d{6}\b"}
     return {
         "name": "orders",

@@ -28,10 +28,7 @@ _GARBAGE = "}{ ]]▒▒ 0x7f qqq \u0000 <|im_end|> ñ∂ß [[[ \\u12 [999] [0] [
 
 
 def faulty_reply(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.Schema | None) -> str:
-    """Return the text of a call whose reply is faulty; `honest` for other kinds of failure.
-
-    :param honest: the reply without the fault.
-    """
+    """Return the text of a call whose reply is faulty; `honest` for other kinds of failure."""
     language = "ru" if _CYRILLIC.search(prompt.question) else "en"
     if kind == "truncated":
         return honest[: max(1, len(honest) // 2)]

@@ -91,13 +91,10 @@ class Fault(BaseModel):
 class Knobs(BaseModel):
     """Behaviour of the simulator. Times are in milliseconds.
 
-    :param first_token_ms: time to the first token.
     :param tokens_per_second: rate after that; 0: all at once.
     :param call_ms: duration of a whole call, over which its tokens are spread evenly; 0: determined by the rate.
-    :param embed_ms: duration of an embedding call.
     :param loading_ms: time to load a model, which its first call starts. As in Ollama, the load is aborted when no
         caller waits for it any more.
-    :param models: names of the served models.
     :param dimensions: numbers of a vector; 0: as many as the model of that name has, 384 for an unknown name.
     """
 

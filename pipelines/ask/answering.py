@@ -43,10 +43,8 @@ def answer_of(
     """Return the contract object of a finished turn.
 
     :param turn: a turn whose `outcome` is decided.
-    :param trace_id: the id of the turn's trace, when it is traced.
     :param steps: of the pipeline, with the calls of models.
     :param latency_ms: the whole turn, as the use case measured it.
-    :param handoff: the way to a person, when this turn opens one.
     :param links: to the help centre, for documents without a `url`.
     :raises ValueError: the turn has no outcome yet.
     """

@@ -16,10 +16,7 @@ _KEY = "OPENAI_API_KEY"
 
 
 def lack(model: NamedModel, seconds: float) -> Lack | None:
-    """Return why calls of a model must fail; None if its server has it, or is of a kind that is not known here.
-
-    :param seconds: most seconds of the one request.
-    """
+    """Return why calls of a model must fail; None if its server has it, or is of a kind that is not known here."""
     if model.provider not in ("ollama", "openai"):
         return None
     key = next(filter(None, map(os.environ.get, variables(model))), "")

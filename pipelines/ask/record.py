@@ -59,13 +59,7 @@ def entry(
     gaps: bool = True,
     calls: Sequence[Call] = (),
 ) -> Entry:
-    """Return the record of a turn, for the tenant in context.
-
-    :param at: when the question arrived.
-    :param pipeline: digest of the pipeline that answered.
-    :param gaps: whether to count knowledge gaps.
-    :param calls: the model calls of the turn.
-    """
+    """Return the record of a turn, for the tenant in context."""
     question = mask(request.question)[:QUESTION_LIMIT]
     session_id = "" if request.anonymous else answer.session_id
     redacted_answer = redacted(answer, keep_session=not request.anonymous)

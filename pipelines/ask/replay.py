@@ -144,10 +144,7 @@ class Replay:
         self._owned = {id(one): one for one in (self._present, self._tried) if one is not ask}
 
     def run(self, records: Iterable[Record], progress: Callable[[int], None]) -> Iterator[ReplayedTurn]:
-        """Yield the turns in the order given, erased ones left out.
-
-        :param progress: called after each record with the number of records done.
-        """
+        """Yield the turns in the order given, erased ones left out."""
         for number, record in enumerate(records, 1):
             if record.content is not None:
                 yield self._replay(record, record.content)

@@ -96,7 +96,6 @@ class Ask:
         """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
 
         :param turn_id: the id to use when the caller has already announced one.
-        :param watch: called after each step of the pipeline.
         :param history: earlier conversation if the client keeps it; the stored one if None.
         :param attempt: decides which effects apply, for callers that may stop waiting.
         :param settle: stores the outcome instead of a ticket and memory of the turn.

@@ -27,10 +27,7 @@ _BATCH = 64
 
 
 class Library:
-    """Operators' use cases for documents.
-
-    :param rewrite: writes documents from their stored texts.
-    """
+    """Operators' use cases for documents."""
 
     def __init__(self, rewrite: Rewrite) -> None:
         self._rewrite = rewrite

@@ -35,20 +35,14 @@ _LISTS = ("orphans", "incomplete", "misdescribed", "uploads")
 
 
 class Mender:
-    """Looks at every tenant's index, when the service starts and while it serves.
-
-    :param library: writes documents from their kept texts.
-    """
+    """Looks at every tenant's index, when the service starts and while it serves."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._verified = False
 
     def mend_all(self, closing: Event) -> bool:
-        """Look at every tenant once. Returns whether all indexes are whole now.
-
-        :param closing: set when the process stops.
-        """
+        """Look at every tenant once. Returns whether all indexes are whole now."""
         healthy = True
         for tenants in batches(Registry().list()):
             unseen = [tenant.tenant_id for tenant in tenants if not index.is_open(tenant)]

@@ -76,11 +76,7 @@ class IndexChange:
 
 
 def rebuild(settings: EncoderSettings, rewrite: Rewrite, patience: float | None) -> Work:
-    """Encode one batch per step; after the last one the new generation is in force.
-
-    :param settings: encoder settings of the new generation.
-    :param rewrite: writes documents from their stored texts, to repair them first.
-    """
+    """Encode one batch per step; after the last one the new generation is in force."""
     with session.run(rewrite, patience) as now:
         now.writes = False
         number = generations.begin(settings.json_form, settings.dimensions)
@@ -127,10 +123,7 @@ def rebuild_due(settings: EncoderSettings) -> bool:
 
 
 def generations_json(settings: EncoderSettings) -> dict[str, Any]:
-    """Return the generations of the tenant in context for a program. `encoder` is a digest of encoder settings.
-
-    :param settings: how a rebuild would encode.
-    """
+    """Return the generations of the tenant in context for a program. `encoder` is a digest of encoder settings."""
     listed = [
         {
             "number": generation.number,

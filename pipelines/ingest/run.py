@@ -57,7 +57,6 @@ class IngestStages:
     """Stages of ingest.
 
     :param reading: the ingest pipeline up to the writer.
-    :param rewrite: writes documents from their stored texts, by the same steps.
     :param recipe: fingerprint of the processing from documents to chunks.
     """
 

@@ -55,7 +55,6 @@ _RUNS: dict[Key, Session] = {}
 def run(rewrite: Rewrite, patience: float | None = None) -> Iterator[Session]:
     """Open an ingest run: one at a time per tenant in all processes. Closing it early leaves a consistent state.
 
-    :param rewrite: writes documents from their stored texts, to repair them.
     :param patience: seconds to wait for another run; None waits without a limit. Raises `Busy`
         (`ingest_busy`) on timeout.
     """

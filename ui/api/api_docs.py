@@ -54,11 +54,7 @@ class Problem(BaseModel):
 
 
 class ApiDocs:
-    """OpenAPI description of a service.
-
-    :param app: the application with all of its routes, open or not.
-    :param routes: the open routes.
-    """
+    """OpenAPI description of a service."""
 
     def __init__(self, app: FastAPI, routes: Sequence[Route]) -> None:
         self._app, self._open = app, routes

@@ -14,10 +14,7 @@ from tenants.work import jobs
 
 
 def router(encoder: EncoderSettings) -> OpenRouter:
-    """Return the endpoints.
-
-    :param encoder: how a rebuild encodes.
-    """
+    """Return the endpoints."""
     endpoints = OpenRouter("admin", tags=["index"])
 
     @endpoints.post("/index/rebuild", status_code=202)

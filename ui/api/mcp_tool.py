@@ -37,10 +37,7 @@ class McpMessage(BaseModel):
 
 
 class McpEndpoint:
-    """Hayhooks' MCP application, only at `/mcp`: by itself it also serves a status page and an older transport.
-
-    :param registry: the pipelines to expose as tools.
-    """
+    """Hayhooks' MCP application, only at `/mcp`: by itself it also serves a status page and an older transport."""
 
     def __init__(self, registry: ImmutablePipelineRegistry) -> None:
         names = frozenset(registry.get_names())

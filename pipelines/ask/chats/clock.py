@@ -15,10 +15,7 @@ log = logging.getLogger("opora.chats")
 
 
 def sweep(closing: Event, now: datetime | None = None) -> None:
-    """Do what is due in the chats of all tenants.
-
-    :param closing: set when the process stops.
-    """
+    """Do what is due in the chats of all tenants."""
     now = now or datetime.now(UTC)
     for tenant_id in store.tenants_due(now):
         if closing.is_set():

@@ -64,8 +64,6 @@ class Mailbox:
 
         Threat: thousands of e-mails from strangers delay customers' replies. So e-mails whose headers name no chat are
         skipped without fetching their bodies. `has_more` says whether the caller should look again at once.
-
-        :param closing: set when the process stops.
         """
         taken, fetched, self.has_more = 0, 0, False
         with _opened(self._settings) as box:

@@ -65,7 +65,6 @@ def _unobserved(done: int, total: int) -> None:
 class Evaluation:
     """Runs the evaluation of the tenant in context, and at night of every tenant. Thread-safe.
 
-    :param ask: answers the questions.
     :param runner: whose seats and time limit hold for the questions; None asks right here, as the command line does.
     """
 
@@ -101,10 +100,7 @@ class Evaluation:
             return context.current().tenant_id in self._queued
 
     def run(self, on_progress: OnProgress = _unobserved) -> Report:
-        """Ask all questions here and now.
-
-        :raises OporaError: as `start`.
-        """
+        """Ask all questions here and now."""
         _check_can_run()
         return reports.report(self._run(None, on_progress))
 
