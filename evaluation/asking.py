@@ -73,7 +73,6 @@ def ask_case(ask: Ask, case: Case) -> Record:
 
 
 def conversation(ask: Ask, case: Case) -> tuple[Exchange, ...]:
-    """Ask the earlier questions of a case, and return the conversation."""
     history: tuple[Exchange, ...] = ()
     for question in case.history:
         turn, _ = ask.finish(begin(_request(question, case.locale), history=history))

@@ -117,7 +117,6 @@ def _code_digest() -> str:
 
 
 def new_id(names: str, moment: datetime | None = None) -> str:
-    """Return an id that sorts by time and names the measured sets."""
     slug = "".join(letter if letter.isalnum() else "-" for letter in names)[:40].strip("-")
     return f"{moment or datetime.now(UTC):%Y%m%dT%H%M%S%f}-{slug}"
 

@@ -76,7 +76,6 @@ class BoundedConnection(H11Protocol):
         super().data_received(data)
 
     def pause_writing(self) -> None:
-        """Note that the client does not read for now."""
         self._unsent_since = self.loop.time()
         super().pause_writing()
 
@@ -147,7 +146,6 @@ class SeldomFilter(logging.Filter):
 
 
 def address_of(request: Request) -> str:
-    """Return the address of the client; empty if unknown."""
     return request.client.host if request.client else ""
 
 

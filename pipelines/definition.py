@@ -52,7 +52,6 @@ def base_of(path: Path) -> Path | None:
 
 
 def load(path: Path) -> Definition:
-    """Return the pipeline as Haystack takes it."""
     base = base_of(path)
     settings = get_settings()
     definition = (
@@ -70,7 +69,6 @@ def import_stores(definition: Mapping[str, Any]) -> None:
 
 
 def source(path: Path) -> str:
-    """Return the same as YAML text."""
     if base_of(path) is None:
         return path.read_text(encoding="utf-8")
     return yaml.safe_dump(load(path), allow_unicode=True, sort_keys=False)

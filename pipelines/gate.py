@@ -229,7 +229,6 @@ class _GatedRequest:
                 await self._pass_on(route, signed_in)
 
     async def _admit(self, visitor: Tenant, route: Route) -> None:
-        """Count one use of a route by a visitor. Raises `RateLimited`."""
         if self.gate.limiter is not None and route.per_minute:
             use, shares = f"{route.method} {route.path}", self.gate.shares
             in_browser = bool(visitor.site)  # a tenant's own server speaks for many from one address
@@ -284,7 +283,6 @@ class _GatedRequest:
             await self.gate.tenant_locale()
 
     async def _pass_on(self, route: Route, signed_in: SignedIn | None = None) -> None:
-        """Give the request to the application, its body checked or bounded."""
         receive = self.receive
         if route.method != "GET" and (route.page or signed_in is not None):
             pages.check_source(self.headers)

@@ -143,7 +143,6 @@ class _Loader(yaml.SafeLoader):
 
 
 def _named(removed: object) -> str:
-    """Return a component's name, or a connection as "sender -> receiver"."""
     if isinstance(removed, dict) and removed.keys() == {"sender", "receiver"}:
         return f"{removed['sender']} -> {removed['receiver']}"
     return str(removed)
@@ -219,7 +218,6 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
 
 
 def _connect(pipeline: Pipeline, listed: object) -> Iterator[Finding]:
-    """Connect the components, and yield the reasons why some of them cannot be connected."""
     if not isinstance(listed, list):
         yield Finding("not_a_mapping", "connections", str(listed))
         return
@@ -255,7 +253,6 @@ def _unfed_sockets(pipeline: Pipeline, isolated: Container[str]) -> Iterator[Fin
 
 
 def _max_passes(components: Mapping[str, object]) -> int:
-    """Return the maximum number of passes of any quality."""
     budget = {str(quality): passes for quality, passes in PASSES.items()}
     for spec in components.values():
         arguments = spec.get("init_parameters") if isinstance(spec, dict) else None

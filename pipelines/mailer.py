@@ -96,7 +96,6 @@ class Mail:
 
 
 def send(mail: Mail) -> None:
-    """Hand an e-mail to the server. Raises `MailFailed`."""
     settings = get_settings()
     try:
         message = _message(mail, settings)

@@ -99,7 +99,6 @@ def _gauge(name: str, about: str, value: float) -> Metric:
 
 
 def router(settings: Settings, waiting: Callable[[], int]) -> OpenRouter:
-    """Return the route, for `app`."""
     made, now, token = OpenRouter(None, tags=["health"]), CollectorRegistry(), settings.metrics_token.get_secret_value()
     now.register(_Now(waiting))
 

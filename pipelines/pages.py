@@ -68,7 +68,6 @@ def cookie_of(headers: Headers, name: str) -> str:
 
 
 def presented(headers: Headers) -> str:
-    """Return the secret in the session's cookie; empty if missing."""
     return cookie_of(headers, COOKIE)
 
 
@@ -131,7 +130,6 @@ def signed_in(response: Response, request: Request, operator: Operator) -> Respo
 
 
 def company_of(headers: Headers) -> str:
-    """Return the tenant that this browser last signed in to; empty if unknown."""
     return unquote(cookie_of(headers, COMPANY))
 
 

@@ -56,7 +56,6 @@ class Pool:
             future.cancel()  # if this task was cancelled
 
     def close(self) -> None:
-        """Finish running work and drop the rest."""
         self._threads.close()
 
     def _count(self, names: Iterable[str], change: int) -> None:

@@ -118,11 +118,9 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         return _page(templates.get_template("chat.html").render(values), "'none'")
 
     async def demo_shops() -> list[str]:
-        """Return the locales of the demo shops that have been set up."""
         return [locale for locale, site in DEMO_SITES.items() if await has_site(site)]
 
     def styled(name: str, area: str, locale: str, **values: object) -> Response:
-        """Render a page with an inline style sheet and the texts of an area."""
         values |= {"locale": locale, "t": texts(area, locale)}
         style = (_HERE / "templates" / f"{name}.css").read_text(encoding="utf-8")
         digest = b64encode(sha256(style.encode()).digest()).decode()

@@ -113,7 +113,6 @@ class SilentServer:
     accepted: list[socket.socket] = field(default_factory=list)
 
     def hang_up(self) -> None:
-        """Close the connections that it has accepted."""
         while self.accepted:
             self.accepted.pop().close()
 
@@ -173,7 +172,6 @@ def _repeating(
 
 @contextmanager
 def _tool(target: Target, name: str, url: str, pattern: str) -> Iterator[None]:
-    """Give the attacker a tool in this block."""
     tool = {
         "name": name,
         "title": "Накладные",
@@ -202,7 +200,6 @@ def patterns(target: Target) -> Iterator[None]:
 
 @contextmanager
 def _hanging_tool(target: Target) -> Iterator[Event]:
-    """Run a tool that does not answer until the event is set."""
     go = Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -261,8 +258,6 @@ def providers_that_hang(target: Target) -> Iterator[None]:
 
 
 def sign_ins(target: Target) -> AbstractContextManager[None]:
-    """Attack with passwords to hash, from many addresses."""
-
     def sign_in(client: httpx.Client, number: int) -> None:
         form = {"login": f"nobody-{number}", "password": PASSWORD}
         client.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
@@ -357,7 +352,6 @@ def large_bodies(target: Target) -> AbstractContextManager[None]:
 
 @contextmanager
 def slow_files(target: Target) -> Iterator[None]:
-    """Attack with visitors' files that take long to read."""
     slow = slow_pdf()
     with target.visitor(0) as visitor:
         files = f"/chats/{visitor.post('/chats', json={}).raise_for_status().json()['chat_id']}/files"
@@ -371,14 +365,12 @@ def slow_files(target: Target) -> Iterator[None]:
 
 
 def costly_ingest(target: Target) -> AbstractContextManager[None]:
-    """Attack with megabytes of one-letter sentences."""
     texts = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(8)]
     return _repeating(target, lambda client, _: client.post("/ingest/run", json={"documents": texts}), 1)
 
 
 @contextmanager
 def connections(target: Target) -> Iterator[None]:
-    """Attack with endless request heads, and hundreds of silent connections."""
     stop = Event()
 
     def endless() -> None:
@@ -401,7 +393,6 @@ def connections(target: Target) -> Iterator[None]:
 
 
 def full_disk(target: Target) -> AbstractContextManager[None]:
-    """Attack with uploads at full speed."""
     data = os.urandom(2_000_000)
 
     def upload(client: httpx.Client, number: int) -> None:

@@ -54,6 +54,7 @@ FILTERS = ("view", "words", "words_nowhere", "site_and_reason")
 
 
 def main() -> None:
+    """Measure; exit code 1 when a figure is over its limit."""
     with TemporaryDirectory() as temporary, installation(Path(temporary)):
         chat_id, secret = _populate()
         close_stores()

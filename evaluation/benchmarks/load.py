@@ -76,7 +76,6 @@ class Client:
         return Reply(200, answer["outcome"], exchange.milliseconds, answer["meta"]["latency_ms_by_step"])
 
     def close(self) -> None:
-        """Close the connection; the next request opens it again."""
         self._connection.close()
 
 
@@ -101,5 +100,4 @@ def ask_concurrently(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return a percentile; NaN without values."""
     return float(np.percentile(values, share)) if values else float("nan")

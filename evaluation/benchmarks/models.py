@@ -77,6 +77,7 @@ def duration(chain: Sequence[Interval]) -> float:
 
 
 def main() -> None:
+    """Measure and print; exit code 1 when a bound is not kept."""
     with TemporaryDirectory() as temporary, simulator_process(QUICK) as simulator:
         folder, tenant, all_questions = _prepare()
         pipelines = adapt(Path(temporary), simulator.url, concurrent=4 * CLIENTS, failures=_PATIENCE)

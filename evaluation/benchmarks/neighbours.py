@@ -144,7 +144,6 @@ def _measurement(name: str, idle: list[list[float]], under: list[list[float]], f
 
 @contextmanager
 def served(provider_port: int) -> Iterator[Served]:
-    """Run a service with both tenants, each with one article."""
     with TemporaryDirectory() as folder, installation(Path(folder)):
         for tenant in (ATTACKER, NEIGHBOUR):
             Registry().add(tenant, locale="ru")
@@ -161,6 +160,7 @@ def main(
     seconds: Annotated[float, typer.Option(help="Of each measurement, alone and under an attack.")] = SECONDS,
     rounds: Annotated[int, typer.Option(min=1, help="Measurements of each attack.")] = ROUNDS,
 ) -> None:
+    """Measure and print; exit code 1 when a neighbour suffers."""
     if unknown := set(attacks or ()) - set(ATTACKS):
         raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(ATTACKS)}")
     chosen = {name: ATTACKS[name] for name in attacks or ATTACKS}

@@ -111,7 +111,6 @@ class Replica(Node):
         super().__init__(folder, name, "serve", "--host", "127.0.0.1", "--port", str(self.port), **variables)
 
     def await_ready(self) -> None:
-        """Wait until it is ready. Raises `NotStarted`."""
         await_ready(self, self.port)
 
 
@@ -125,7 +124,6 @@ class Installation:
     limited: str
 
     def url(self, number: int) -> str:
-        """Return the address of one of the replicas, in turn."""
         return self.replicas[number % 2].url
 
 
@@ -147,7 +145,6 @@ class _Run:
     lock: Lock = field(default_factory=Lock)
 
     def turns(self) -> Iterator[int]:
-        """Count until the time is over."""
         for number in count():
             if time.monotonic() >= self.until:
                 return

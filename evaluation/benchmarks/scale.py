@@ -240,6 +240,7 @@ def main(
     chunks: Annotated[int, typer.Option(help="Size of the large import.")] = 20_000,
     seconds: Annotated[float, typer.Option(help="Time of the idle load, and of the load with kills.")] = 60.0,
 ) -> None:
+    """Run, print, compare with the targets."""
     begun, load_before = time.monotonic(), round(os.getloadavg()[0], 1)
     with TemporaryDirectory() as folder, installation(Path(folder)) as (running, observer):
         figures: dict[str, float] = {"tenants": tenants, "processors": os.cpu_count() or 0, "load_before": load_before}

@@ -52,7 +52,6 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     def start(self, **variables: str) -> None:
-        """Start it, with further environment variables."""
         environment = os.environ | self._variables | variables
         self._process = subprocess.Popen(self._command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
 
@@ -118,7 +117,6 @@ def serving(folder: Path, **variables: str) -> Iterator[Served]:
 
 
 def await_ready(process: Process, port: int) -> None:
-    """Wait until a service is ready. Raises `NotStarted`."""
     deadline = time.monotonic() + START_SECONDS
     with closing(Client(port)) as client:
         while time.monotonic() < deadline and process.is_running:

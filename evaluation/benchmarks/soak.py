@@ -125,7 +125,6 @@ class Usage:
         self._slots = Semaphore(WORKERS)
 
     def run(self, seconds: float) -> None:
-        """Use the service for this time, with a pause at the end of each cycle."""
         began, owed = monotonic(), dict.fromkeys(RATES, 0.0)
         with ThreadPoolExecutor(WORKERS, "soak") as pool:
             last = began
@@ -299,6 +298,7 @@ def _entries(pid: int, folder: str) -> int:
 
 
 def main(minutes: Annotated[float, typer.Option(help="How long to use the service.")] = MINUTES) -> None:
+    """Run and print; exit code 1 when something grew or failed."""
     result = measure(minutes)
     growth = result.growth()
     too_large = grown(growth)

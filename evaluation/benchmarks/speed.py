@@ -109,7 +109,6 @@ def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
 
 
 def measure(served: Served, setup: BenchSetup) -> Measurement:
-    """Measure speed and memory over the real knowledge base."""
     port, bench_questions = served.port, setup.questions
     (token,) = setup.tokens.values()
     ask_sequentially(port, token, bench_questions[:WARM_UP])
@@ -148,7 +147,6 @@ def _distinct_questions(sample: Sequence[str], total: int) -> tuple[str, ...]:
 
 
 def measure_growth(served: Served, setup: BenchSetup) -> dict[str, float]:
-    """Measure how the time of a question grows from 10,000 to 100,000 chunks."""
     small, large = (_percentile(_ask_warm(served.port, setup.tokens[size], setup.questions), 50) for size in SIZES)
     return {"ms_p50_at_10k": small, "ms_p50_at_100k": large, "slowdown_100k": large / small}
 

@@ -40,12 +40,10 @@ class StreamedTurn:
     events: tuple[Event, ...]
 
     def seconds_to(self, name: str) -> float | None:
-        """Return the seconds from the start to the first event with this name."""
         return next((event.at - self.started_at for event in self.events if event.name == name), None)
 
     @property
     def result(self) -> Mapping[str, object]:
-        """Return the `turn.v1` object; empty if none came."""
         return next((event.data for event in self.events if event.name == "result"), {})
 
     @property
@@ -163,7 +161,6 @@ def open_at_once(turns: Sequence[StreamedTurn]) -> int:
 
 
 def read_events(lines: Iterable[bytes | str]) -> Iterator[Event]:
-    """Yield the events of a stream as they come, from the lines of a response."""
     fields: dict[str, str] = {}
     for raw in lines:
         line = (raw.decode("utf-8") if isinstance(raw, bytes) else raw).rstrip("\n")

@@ -38,7 +38,6 @@ def over_own_passages(name: str, cases: tuple[Case, ...]) -> QuestionSet:
 
 
 def over_corpus(name: str, cases: tuple[Case, ...], corpus: Path) -> QuestionSet:
-    """Build a set from the questions of a key and the articles of a file or folder."""
     return QuestionSet(name, Corpus(f"{name}-{corpus.stem}", _locale(cases), partial(read_path, corpus)), cases)
 
 

@@ -68,7 +68,6 @@ def spoiled(cases: Sequence[Case], noise: str, seed: int = 0) -> tuple[Case, ...
 
 
 def largest_set() -> QuestionSet:
-    """Return the cloud provider's help centre with its FAQ where it is present, else the demo shop."""
     try:
         return vkcloud(DATA, "ru")[0]
     except MissingData:

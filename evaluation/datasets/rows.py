@@ -27,13 +27,11 @@ def present(path: Path) -> Path:
 
 
 def rows(path: Path) -> list[Row]:
-    """Yield the objects of a file. Raises `MissingData`."""
     with present(path).open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines if line.strip()]
 
 
 def string(row: Row, key: str) -> str:
-    """Return a field as text; empty if it is missing."""
     return str(row.get(key) or "")
 
 

@@ -28,7 +28,6 @@ def normalised(text: str) -> str:
 
 
 def holds_span(text: str, spans: Sequence[str]) -> bool:
-    """Whether the text holds one of the gold spans, whole words only."""
     padded = f" {normalised(text)} "
     return any(f" {span} " in padded for span in map(normalised, spans) if span)
 
@@ -57,7 +56,6 @@ def entails(quotes: Sequence[Quote], sentence: str) -> bool:
 
 
 def has_facts(record: Record) -> bool:
-    """Whether the visible text contains every required wording and no forbidden one."""
     text = f" {normalised(without_citations(record.text))} "
     has_all = all(normalised(wording) in text for wording in record.case.must_contain)
     return has_all and not any(normalised(wording) in text for wording in record.case.must_not_contain)

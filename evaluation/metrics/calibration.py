@@ -24,7 +24,6 @@ class Bin:
 
 
 def reliability(scores: Sequence[float], labels: Sequence[bool]) -> tuple[Bin, ...]:
-    """Return the non-empty bins, lowest first."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.bool_)
     places = _places(values)
     bins = []

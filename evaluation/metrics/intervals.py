@@ -61,7 +61,6 @@ def ratios(marks: Sequence[Marks]) -> dict[str, Figure]:
 
 
 def columns(marks: Sequence[Marks], names: Sequence[str]) -> tuple[Numbers, Numbers]:
-    """Return sums and weights as arrays, cases by figures."""
     none = (0.0, 0.0)
     table = np.array([[case.get(name, none) for name in names] for case in marks], dtype=np.float64)
     table = table.reshape(len(marks), len(names), 2)
@@ -69,7 +68,6 @@ def columns(marks: Sequence[Marks], names: Sequence[str]) -> tuple[Numbers, Numb
 
 
 def quotients(sums: Numbers, weights: Numbers) -> Numbers:
-    """Divide sums by weights; NaN where the weight is 0."""
     return np.divide(sums, weights, out=np.full_like(sums, np.nan), where=weights > 0)
 
 
@@ -89,7 +87,6 @@ def exact(value: float, n: int) -> Figure:
 
 
 def percentile(values: Sequence[float], rank: float) -> Figure | None:
-    """Return the `rank` (0..100) percentile, without an interval; None for an empty list."""
     if not values:
         return None
     return exact(float(np.percentile(np.asarray(values, dtype=np.float64), rank)), len(values))
@@ -113,6 +110,5 @@ def wilson(value: float, n: int) -> tuple[float, float]:
 
 
 def folds(n: int) -> list[Booleans]:
-    """Return ten random parts of `n` cases, each as a mask."""
     places = np.random.default_rng(SEED).permutation(n) % _FOLDS
     return [places == fold for fold in range(_FOLDS)]

@@ -241,7 +241,6 @@ def _outcome_marks(record: Record) -> Marks:
 
 
 def _span_mark(record: Record) -> Marks:
-    """Whether the answer contains a gold span; False if no answer was shown."""
     return {"gold_span_in_answer": one(right_answer(record))} if record.case.gold_spans else {}
 
 
@@ -302,7 +301,6 @@ def _cost_marks(record: Record) -> Marks:
 
 
 def _judged_marks(record: Record) -> Marks:
-    """Return the scores of added evaluators, and the share of evaluations that failed."""
     judged_marks = {name: one(score) for name, score in record.judged.items() if not isinstance(score, str)}
     failed = many([float(isinstance(score, str)) for score in record.judged.values()])
     return {**judged_marks, "evaluator_failed": failed} if record.judged else {}

@@ -29,7 +29,6 @@ class Reference:
         self._average = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
 
     def idf(self, stem: str) -> float:
-        """Return the inverse document frequency, never negative."""
         frequency = len(self._postings.get(stem, ()))
         return math.log(1 + (len(self.chunks) - frequency + 0.5) / (frequency + 0.5))
 
@@ -44,7 +43,6 @@ class Reference:
         return sorted(scores, key=lambda position: (-scores[position], position))
 
     def ranked(self, question: str, limit: int = 20) -> tuple[str, ...]:
-        """Return document ids, best first."""
         documents = dict.fromkeys(self.chunks[position].doc_id for position in self.ranked_chunks(question))
         return tuple(documents)[:limit]
 

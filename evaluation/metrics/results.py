@@ -177,7 +177,6 @@ def _error(values: Numbers, labels: Booleans) -> Figure:
 
 
 def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
-    """Return the confidence of every visible answer with a known grade, and the grade."""
     if any(record.case.key for record in records):
         return [(claim.confidence, claim.right) for claim in graded_claims(records)]
     return [

@@ -74,7 +74,6 @@ def check_bench(figures: Mapping[str, float]) -> list[TargetResult]:
 
 
 def headlines() -> tuple[Headline, ...]:
-    """Return the figures for the README, in order."""
     return _load().headlines
 
 

@@ -54,6 +54,5 @@ def area(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
 
 
 def scores(records: Sequence[Record]) -> tuple[list[float], list[float]]:
-    """Return the relevance of questions with and without an answer in the knowledge base."""
     answerable = [record.score for record in records if record.case.answerable is True]
     return answerable, [record.score for record in records if record.case.answerable is False]

@@ -40,7 +40,6 @@ def run_results(
 
 
 def write_csv(run: Run, folder: Path) -> None:
-    """Write a file for each set and subset, `SET.SUBSET.csv`."""
     folder.mkdir(parents=True, exist_ok=True)
     for set_run in run.sets:
         for subset, result in run_results(set_run, run.by_name()).items():

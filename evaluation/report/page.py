@@ -63,7 +63,6 @@ _PLAIN = frozenset({"sentences_mean", "passes", "llm_calls", "tokens"})
 
 
 def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
-    """Return the page of a run, in one language, as HTML without external resources."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

@@ -30,8 +30,6 @@ _WORDS = _NAMES - {"demand"}
 
 
 def print_set(console: Console, report: SetReport, locale: str) -> None:
-    """Print the figures of one set as a table, then its outcomes and its curve."""
-
     def say(key: str, **params: str | int) -> None:
         console.print(escape(text(f"evaluation.table.{key}", locale, **params)), highlight=False)
 
@@ -153,8 +151,6 @@ def _target_row(result: TargetResult, locale: str) -> tuple[str, ...]:
 
 
 def print_comparison(console: Console, comparison: Comparison, locale: str) -> None:
-    """Print the changes between two runs, set by set; unchanged figures are only counted."""
-
     def say(key: str, style: str = "", **params: str | int) -> None:
         console.print(text(f"evaluation.table.{key}", locale, **params), style=style, highlight=False)
 

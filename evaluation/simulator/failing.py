@@ -92,7 +92,6 @@ def _sloppy_form(form: dict[str, schemas.Json]) -> dict[str, schemas.Json]:
 
 
 def tool_reply(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes:
-    """Return an HTTP tool's reply to these arguments, faulty or correct."""
     honest = {**arguments, "state": "передан в доставку", "day": "01.12.2026"}
     replies: Mapping[FaultKind, object] = {
         "empty": {},

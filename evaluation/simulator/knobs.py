@@ -117,5 +117,4 @@ class Knobs(BaseModel):
         return value
 
     def dimensions_of(self, model: str) -> int:
-        """Return the length of the vectors of a model."""
         return self.dimensions or known_dimensions(model) or DIMENSIONS

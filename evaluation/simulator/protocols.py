@@ -145,7 +145,6 @@ def wants_usage(body: Mapping[str, Any]) -> bool:
 
 
 def texts(value: object) -> list[str]:
-    """Return the `input` of an embedding request: one text or several."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [str(item) for item in value]
     return [str(value or "")]

@@ -44,7 +44,6 @@ class RemoteSimulator:
         return f"http://127.0.0.1:{self.port}"
 
     def set_knobs(self, knobs: Knobs) -> None:
-        """Set all knobs, and clear the log of calls."""
         httpx.post(f"{self.url}/simulator", content=knobs.model_dump_json()).raise_for_status()
 
     def calls(self) -> list[Call]:

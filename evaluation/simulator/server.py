@@ -90,7 +90,6 @@ class Simulator:
         }
 
     def set_knobs(self, knobs: Knobs) -> None:
-        """Set all knobs, and clear the log of calls."""
         self.knobs = knobs
         self.calls = []
         self._calls_by_fault = {}

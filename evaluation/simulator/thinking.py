@@ -94,7 +94,6 @@ def relevance(prompt: Prompt, passage: Passage) -> float:
 
 
 def relevant(prompt: Prompt) -> list[str]:
-    """Return the sentences that cover enough of the question to answer it."""
     weights = _weights(prompt)
     return [
         candidate.text
@@ -172,13 +171,11 @@ def tool(prompt: Prompt) -> Tool | None:
 
 
 def argument(prompt: Prompt) -> str:
-    """Return the word of the question with a digit in it; empty if there is no such word."""
     match = re.search(r"[\w-]*\d[\w-]*", prompt.question)
     return match[0] if match else ""
 
 
 def _covers_codes(prompt: Prompt, passage: Passage) -> bool:
-    """Whether the passage holds a code of the question, where it has any."""
     question_codes = set(codes(prompt.question))
     return not question_codes or bool(question_codes & (passage.facts | passage.head))
 

@@ -55,8 +55,6 @@ Handler: TypeAlias = Callable[[str, str, bytes, Reply], Awaitable[None]]
 
 
 def server(handle: Handler) -> uvicorn.Server:
-    """Return a server whose requests are handled with their method, path and body."""
-
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         body, is_more = b"", True
         while is_more:

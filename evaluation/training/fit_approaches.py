@@ -22,6 +22,7 @@ _LIMIT = 3
 
 
 def main() -> None:
+    """Measure and print."""
     embedder = shipped_encoder()
     entries = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     for threshold in (0.80, 0.81, MIN_COSINE, 0.83, 0.84):

@@ -63,6 +63,7 @@ def main(
     data: Annotated[Path, typer.Option(help="Folder of the public data sets.")] = DATA,
     write: Annotated[bool, typer.Option("--write", help="Store the weights.")] = False,
 ) -> None:
+    """Fit, measure and print."""
     embedder = shipped_encoder()
     vendors = {name: read_vendor(read_key(data / name / "graded.jsonl"), embedder) for name in VENDORS}
     stored = json.loads(FILE.read_text(encoding="utf-8"))

@@ -60,7 +60,6 @@ def bloom_filter(stems: Iterable[str]) -> npt.NDArray[np.uint8]:
 
 
 def forms(dictionary: Path) -> Iterator[str]:
-    """Yield every form of every word of a Hunspell dictionary, one affix at a time."""
     affixes: dict[str, list[tuple[bool, str, str, re.Pattern[str]]]] = {}
     for line in dictionary.with_suffix(".aff").read_text(encoding="utf-8").splitlines():
         fields = line.split()

@@ -73,7 +73,6 @@ class Attempt:
             return self._client
 
     def abandon(self) -> None:
-        """Record that no client will read the answer."""
         self._end("abandoned")
 
     def give_up(self) -> bool:
@@ -259,7 +258,6 @@ def _begin_conversation(ended: EndedTurn) -> EndedTurn:
 
 
 def _author(request: AskRequest) -> Tenant:
-    """Return the tenant and subject under which the turn's data is stored."""
     caller = current()
     return replace(caller, subject=ANONYMOUS) if request.anonymous else caller
 

@@ -56,7 +56,6 @@ class AskEngine:
         self.digest = _digest(definition)
 
     def warm_up(self) -> None:
-        """Load what the first question needs."""
         self.pipeline.warm_up()
 
     def run(self, turn: Turn) -> Turn:
@@ -123,7 +122,6 @@ class _ContextPool(ThreadPoolExecutor):
     """A thread pool whose threads know the tenant and the turn of the caller."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
-        """Run the function in a copy of the caller's context."""
         return super().submit(copy_context().run, fn, *args, **kwargs)
 
 

@@ -101,7 +101,6 @@ class Narrator:
             yield "sources-early", {"citations": _early_citations(outputs["enough"]), "provisional": True}
 
     def end(self, answer: TurnAnswer) -> Iterator[NamedEvent]:
-        """Yield the events of the finished answer, up to `result`."""
         if answer.outcome in SHOWN:
             if answer.answer.notice:
                 yield "notice", {"text": answer.answer.notice}

@@ -74,7 +74,6 @@ def exported(kind: Format, first: date | None = None, last: date | None = None, 
 
 
 def checked(name: str) -> Format:
-    """Return the format of this name. Raises `Invalid`, `format_unknown`."""
     for one in FORMATS:
         if one == name:
             return one

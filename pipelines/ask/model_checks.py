@@ -209,7 +209,6 @@ def _ask(model: NamedModel, seconds: float) -> Mapping[str, float]:
 
 
 def _has_key(generator: Generator) -> bool:
-    """Return whether the key of a generator is set, if it takes one."""
     key = getattr(generator, "api_key", None)
     try:
         return key is None or key.resolve_value() is not None

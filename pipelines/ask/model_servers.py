@@ -45,7 +45,6 @@ def server(model: NamedModel) -> str:
 
 
 def shown_server(model: NamedModel) -> str:
-    """Return the same without what may be secret in it."""
     return public_address(server(model))
 
 

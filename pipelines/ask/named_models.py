@@ -62,7 +62,6 @@ def listed() -> tuple[Profile, ...]:
 
 
 def profile(name: str) -> Profile:
-    """Return a profile. Raises `NotFound` (`profile_unknown`)."""
     if name not in (names := get_settings().profiles):
         raise NotFound("profile_unknown", name=name, names=", ".join(names))
     path = profiles.path_of(name)

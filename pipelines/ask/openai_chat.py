@@ -119,7 +119,6 @@ def _link(url: str | None) -> str:
 
 
 def _usage(answer: TurnAnswer) -> dict[str, int]:
-    """Return the tokens of all model calls of the turn; 0 when no model was called."""
     return {f"{name}_tokens": answer.meta.tokens.get(name, 0) for name in ("prompt", "completion", "total")}
 
 

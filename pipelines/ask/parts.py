@@ -59,7 +59,6 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
 
 
 def _covers(answer: Turn, part: Turn) -> bool:
-    """Return whether an answer cites the section that fits a part best."""
     cited = {citation.passage.chunk_id for citation in answer.draft.citations} if answer.draft else set()
     found = part.evidence.relevance_by_chunk
     return bool(found) and max(found, key=lambda chunk_id: found[chunk_id]) in cited

@@ -42,7 +42,6 @@ def is_own() -> bool:
 
 
 def chosen() -> str:
-    """Return the profile of the tenant in context: its own, or the installation's."""
     return policy.current().profile or get_settings().profile
 
 
@@ -70,7 +69,6 @@ class ProfileEngines:
         self._engine(get_settings().profile).warm_up()
 
     def run(self, turn: Turn) -> Turn:
-        """Run the turn through the pipeline of the tenant in context. Raises `NotRunnable` if it cannot be loaded."""
         return self._chosen().run(turn)
 
     def close(self) -> None:

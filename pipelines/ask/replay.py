@@ -50,7 +50,6 @@ class RecordedInput(_Part):
     answer: dict[str, Any]
 
     def turn(self) -> Turn:
-        """Return the turn as it began, with the conversation of that time."""
         question = without_masks(self.request.question).strip() or self.request.question
         standalone = self.request.model_copy(update={"question": question, "session_id": None})
         return begin(standalone, history=tuple(Exchange(*exchange) for exchange in self.history))
@@ -116,7 +115,6 @@ class ReplayedTurn:
 
     @property
     def masked(self) -> bool:
-        """Return whether the question had to be asked in its masked form."""
         return without_masks(self.question) != self.question
 
     @property

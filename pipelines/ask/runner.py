@@ -72,7 +72,6 @@ class Runner:
         return self._waiting.total()
 
     def close(self) -> None:
-        """Finish the running questions and drop the queued ones."""
         self._seats.close()
         if self._log is not None:
             self._log.close()
@@ -253,7 +252,6 @@ class Runner:
             self._waiting += Counter()  # drops the tenants that have none
 
     async def _admit(self) -> None:
-        """Count a question against the caller's rate limit."""
         if self.limiter is not None:
             await self.limiter.admit()
 

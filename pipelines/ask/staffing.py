@@ -19,7 +19,6 @@ class Staffing(BaseModel):
 
 
 def staffing(hours: Hours | None, locale: str, now: datetime | None = None) -> Staffing | None:
-    """Return when people answer; None if the hours are not set."""
     if hours is None:
         return None
     opening = hours.at(now or datetime.now(UTC))

@@ -145,7 +145,6 @@ class StepTracer(Tracer):
     def trace(
         self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
     ) -> Iterator[Span]:
-        """Record the block when it is a component's run."""
         steps = _CURRENT.get()
         attributes = tags or {}
         name = str(attributes.get("haystack.component.name", ""))

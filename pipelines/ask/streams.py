@@ -108,7 +108,6 @@ class Stream:
         self._on_abandoned = callback
 
     def is_unattended(self) -> bool:
-        """Return whether no turn fills the stream yet."""
         return not self._events and self._on_abandoned is None
 
     def stop(self) -> None:

@@ -95,7 +95,6 @@ class FolderChange:
         }
 
     def run(self, ingest: Ingest) -> Run:
-        """Return a run over the changed files, not yet started."""
         return ingest.start_files(self._folder, self._changes.files, documents_before=self._documents)
 
     def save(self, run: Run, *, completed: bool) -> None:

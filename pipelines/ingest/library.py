@@ -36,7 +36,6 @@ class Library:
         return catalogue.page(selection, after=after, limit=limit)
 
     def read(self, doc_id: str) -> DocumentRecord:
-        """Return the document's record. Raises `NotFound` with the code `document_unknown`."""
         record = documents.get(doc_id)
         if record is None:
             raise NotFound("document_unknown")

@@ -117,7 +117,6 @@ def rollback(rewrite: Rewrite, patience: float | None) -> Work:
 
 
 def rebuild_due(settings: EncoderSettings) -> bool:
-    """Return whether the current index of the tenant in context has other encoder settings."""
     now = generations.in_state("in_force")
     return now is not None and settings_from(now.encoder) != settings
 

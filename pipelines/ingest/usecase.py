@@ -151,15 +151,12 @@ class Ingest:
         return Run(self._stages, _refusing(Crawl().articles(url, left.is_set), url), 0, left=left)
 
     def rebuild_due(self) -> bool:
-        """Return whether the index of the tenant in context is encoded in another way than this pipeline would."""
         return rebuild_due(self.encoder)
 
     def rebuild(self) -> IndexChange:
-        """Return a rebuild of the index, not yet started: all chunks encoded by this pipeline's settings."""
         return IndexChange(partial(rebuild, self.encoder, self.rewrite))
 
     def rollback(self) -> IndexChange:
-        """Return a rollback to the index before the last rebuild, not yet started."""
         return IndexChange(partial(rollback, self.rewrite))
 
     def rewrite(self, revisions: Sequence[Revision]) -> None:

@@ -34,7 +34,6 @@ from ui.services import Services
 
 
 def routers(services: Services) -> Iterator[OpenRouter]:
-    """Yield the endpoints in the order in which they are matched."""
     runner = services.runner
     yield stream.router(runner, services.settings)
     yield ui_messages.router(runner, services.settings)

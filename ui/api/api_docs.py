@@ -117,7 +117,6 @@ def is_desk(route: Route) -> bool:
 
 
 def _completed(operation: Json, route: Route) -> Json:
-    """Return the operation with its scope and possible problems."""
     statuses = ["500"]
     if route.scope is not None:
         statuses += ["401", "403", "404", "422", "503"]
@@ -136,7 +135,6 @@ def _completed(operation: Json, route: Route) -> Json:
 
 
 def _reachable(schemas: Json, document: object) -> Json:
-    """Return the schemas that a document refers to, directly or indirectly."""
     pending, reached = [Problem.__name__, *_references(document)], set[str]()
     while pending:
         name = pending.pop()

@@ -46,7 +46,6 @@ def remove_hours(site: SiteKey = "") -> HoursAnswer:
 
 
 def hours_answer(site: str) -> HoursAnswer:
-    """Return the effective hours. Raises `NotFound` if the tenant has no such site."""
     locale = sites.get(site).config.locale if site else policy.current().locale
     hours = sites.hours(site)
     return HoursAnswer(hours=hours, now=staffing(hours, locale))

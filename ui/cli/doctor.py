@@ -15,7 +15,6 @@ message = texts("doctor")
 
 
 def doctor(as_json: Json = False) -> None:
-    """Check the installation. Exits with 1 if there is a problem; warnings do not count."""
     logging.getLogger("opora.models").setLevel(logging.ERROR)  # the findings say what failed
     found = examine(get_settings())
     if as_json:

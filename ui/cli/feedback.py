@@ -62,7 +62,6 @@ def _thumb(name: str | None) -> Thumb | None:
 
 
 def _cases(judged: Iterable[Feedback]) -> Iterator[dict[str, object]]:
-    """Yield one case per turn, in the given order. For the tenant in context."""
     by_turn: dict[str, list[Feedback]] = {}
     for verdict in judged:
         by_turn.setdefault(verdict.turn_id, []).append(verdict)

@@ -93,7 +93,6 @@ def ingest_changes(tenant_id: str, folder: Path) -> None:
 
 
 def announce(prepared: Prepared, folder: Path, settings: Settings) -> None:
-    """Print where everything is and what to do next."""
     address, site, tenant_id = settings.browsed_at, prepared.site, prepared.tenant_id
     snippet = f'<script src="{address}/widget/loader.js" data-site="{site}" async></script>'
     headers = """-H "Authorization: Bearer $OPORA_TOKEN" -H 'Content-Type: application/json'"""

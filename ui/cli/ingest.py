@@ -51,7 +51,6 @@ def ingest(
     watch: Annotated[bool, typer.Option("--watch", help=message("help.watch"))] = False,
     as_json: Json = False,
 ) -> None:
-    """Ingest articles. Exits with 1 if any was rejected; the others are ingested."""
     site = source.startswith(("http://", "https://"))
     path = Path(source)
     if not site and not path.exists():

@@ -208,7 +208,6 @@ def selected(
 
 
 def utc(moment: datetime | None) -> datetime | None:
-    """Parse a moment, taken as UTC unless it has an offset."""
     return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

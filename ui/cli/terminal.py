@@ -176,7 +176,6 @@ class CommandGroup(typer.Typer):
         return register
 
     def print_columns(self, names: Iterable[str], rows: Iterable[Sequence[object]], section: str = "column") -> None:
-        """Print rows as a table with headers of this section of the texts."""
         print_table((self.message(f"{section}.{name}") for name in names), rows)
 
 
@@ -222,7 +221,6 @@ def explained(error: OporaError) -> str:
 
 
 def refused(error: OporaError) -> str:
-    """Return why an article or a file was rejected, without naming it."""
     unknown = message("error.unknown", code=error.code)
     return text_or(unknown, f"cli.refusal.{error.code}", terminal_locale(), **error.params)
 
@@ -375,7 +373,6 @@ def progress_bar(label: str) -> Iterator["Progress"]:
 
 
 def print_finding(status: Literal["ok", "warning", "problem"], subject: str, words: str, command: str = "") -> None:
-    """Print a result of a check, and below it the command that fixes it."""
     from rich.markup import escape
 
     colour = {"ok": "green", "warning": "yellow", "problem": "red"}[status]
@@ -387,7 +384,6 @@ def print_finding(status: Literal["ok", "warning", "problem"], subject: str, wor
 
 
 def print_json(value: object) -> None:
-    """Print models, dataclasses and plain values as JSON on standard output."""
     typer.echo(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
 
 
@@ -414,7 +410,6 @@ def print_table(headers: Iterable[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def write_lines(lines: Iterable[str], out: Path | None) -> None:
-    """Write lines, which include their line endings, to a file or print them."""
     if out is None:
         for line in lines:
             typer.echo(line, nl=False)

@@ -203,7 +203,6 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
 
 
 def _sign_in_address(request: Request) -> str:
-    """Return the address at which the people of the tenant in context sign in."""
     address = f"{public_url(request)}{pages.SIGN_IN}"
     if not operators.has_several_tenants():
         return address

@@ -11,7 +11,6 @@ from ui.services import Services
 
 
 def routers(desk: Desk, services: Services) -> Iterator[OpenRouter]:
-    """Yield the pages in the order in which they are matched."""
     yield account.router(desk, services.limiter, services.passwords)
     yield chat.router(desk, services.conversations)
     yield document.router(desk, services.library)

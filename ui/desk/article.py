@@ -177,7 +177,6 @@ def _edit(
 
 
 def _begin_preview(desk: Desk, service: Articles, article_id: str) -> Response:
-    """Start a preview and show it; a running one continues."""
     article = articles.get(article_id)
     try:
         service.begin_preview(article_id)
@@ -226,7 +225,6 @@ def _preview(desk: Desk, service: Articles, article: Article) -> Response:
 
 
 def _words(refused: OporaError) -> str:
-    """Return why a request was rejected, with people shown by name."""
     by = refused.params.get("by")
     if isinstance(by, str):
         name = conversation.names(operators.all()).get(by, by)

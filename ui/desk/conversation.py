@@ -117,7 +117,6 @@ def canned(chat: Chat, me: Operator) -> tuple[CannedReply, ...]:
 
 
 def draft(chat: Chat) -> str:
-    """Return the unverified answer that came with the handoff, or an empty string."""
     ticket = handoffs.get(chat.ticket_id) if chat.ticket_id else None
     return ticket.draft if ticket is not None and ticket.session_id in (chat.chat_id, chat.session_id) else ""
 

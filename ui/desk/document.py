@@ -218,7 +218,6 @@ def _document(
 
 
 def _versions(library: Library, record: DocumentRecord, number: int | None) -> dict[str, object]:
-    """Return the versions of a document; one of them opened and compared with the current one."""
     listed: dict[str, object] = {"versions": library.versions(record.doc_id), "opened": None, "difference": None}
     if number is not None:
         opened, now = library.version(record.doc_id, number), library.version(record.doc_id)

@@ -54,7 +54,6 @@ TIES: tuple[str, ...] = tuple(
 
 
 def difference(old: str, new: str) -> tuple[DiffLine, ...] | None:
-    """Return the changes between two texts, with context lines; None if the texts are too long to compare."""
     before, after = old.splitlines(), new.splitlines()
     if max(len(before), len(after)) > _LINES_COMPARED:
         return None
@@ -89,7 +88,6 @@ def ties(doc_id: str, edges: Iterable[Edge]) -> tuple[Tie, ...]:
 
 
 def edge_between(doc_id: str, choice: str, other: str, weight: float) -> Edge:
-    """Return the edge described by a form. Raises `Invalid` for an unknown kind."""
     if choice not in TIES:
         raise Invalid("field_invalid")
     kind, _, direction = choice.partition(":")

@@ -45,6 +45,5 @@ def similar(question: str, *, but: str) -> tuple[SimilarChat, ...]:
 
 
 def _stems(text: str) -> Sequence[str]:
-    """Return the unique stems of topic words, longest first."""
     found = dict.fromkeys(word.stem for word in words(text) if not word.stop and len(word.stem) > 2)
     return sorted(found, key=len, reverse=True)

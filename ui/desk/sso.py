@@ -112,12 +112,10 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
 
 
 def redirect_uri(request: Request, tenant_id: str) -> str:
-    """Return the callback address of a tenant, which must be registered with its provider."""
     return f"{public_url(request)}{_CALLBACK.format(tenant_id=quote(tenant_id, safe=''))}"
 
 
 def provider_of(tenant_id: str) -> Provider:
-    """Return the provider of a tenant. Raises `NotFound`, `sso_unavailable`, also for an unknown tenant."""
     if not Registry().exists(tenant_id):
         raise NotFound("sso_unavailable")
     with acting_as(Tenant(tenant_id, "sign-in")):

@@ -122,7 +122,6 @@ class Shared:
         self._lock = Lock()
 
     def get(self, make: Callable[[], Part], *name: str) -> Part:
-        """Return the part of this name of the tenant in context, made if necessary."""
         # The version is read first: a change while the part is made has another one.
         key = (context.current().tenant_id, fanout.version(), *name)
         with self._lock:
@@ -211,7 +210,6 @@ def home(operator: Operator) -> str:
 
 
 def back_to(path: str) -> Response:
-    """Redirect to a page after a change."""
     return RedirectResponse(path, SEE_OTHER)
 
 
@@ -221,7 +219,6 @@ def clock(moment: datetime, *, locale: str) -> str:
 
 
 def day(moment: datetime | str, *, locale: str) -> str:
-    """Render a day, given in ISO 8601 or any other text."""
     return written_day(moment if isinstance(moment, str) else f"{moment:%Y-%m-%d}", locale)
 
 

@@ -46,7 +46,6 @@ def ok(check: str, code: str, **params: str | int | float) -> Finding:
 
 
 def warning(check: str, code: str, command: str = "", **params: str | int | float) -> Finding:
-    """Return a finding that the installation works without."""
     return Finding(check, "warning", f"doctor.found.{code}", params, command)
 
 
@@ -55,5 +54,4 @@ def problem(check: str, code: str, command: str = "", **params: str | int | floa
 
 
 def of_error(check: str, error: OporaError, command: str = "") -> Finding:
-    """Return an error as the command line words it."""
     return Finding(check, "problem", f"cli.error.{error.code}", error.params, command)

@@ -25,7 +25,6 @@ _AMPLE = 2
 
 
 def check_python(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001 - all checks take the settings
-    """Check the version of Python and of the installed packages."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < _PYTHON:
         yield problem("python", "python_old", version=version, needed=".".join(map(str, _PYTHON)))
@@ -38,7 +37,6 @@ def check_python(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001 - all
 
 
 def check_folder(settings: Settings) -> Iterator[Finding]:
-    """Check that the data folder can be written, by its owner alone, and holds no unfinished restore."""
     folder = settings.data_dir.resolve()
     if not folder.exists():
         if os.access(_existing(folder), os.W_OK | os.X_OK):
@@ -58,7 +56,6 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
 
 
 def check_disk(settings: Settings) -> Iterator[Finding]:
-    """Check the free space of the data folder's disk."""
     free, reserve = disk.free(_existing(settings.data_dir.resolve())), settings.disk_reserve_bytes
     gigabytes, kept = free / 1e9, reserve / 1e9
     if free < reserve:
@@ -70,7 +67,6 @@ def check_disk(settings: Settings) -> Iterator[Finding]:
 
 
 def check_secrets(settings: Settings) -> Iterator[Finding]:
-    """Check that secrets are long enough, readable, and readable by their owner alone."""
     sound = True
     for check in (sealed.check_given, lambda given: KeyRing(given).current()):
         try:

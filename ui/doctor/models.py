@@ -39,7 +39,6 @@ def check_encoder(settings: Settings) -> Iterator[Finding]:
 
 
 def check_profiles(settings: Settings) -> Iterator[Finding]:
-    """Check the pipelines of the profiles in use."""
     for name in sorted(_profiles(settings)):
         try:
             profiles.check_file(name)
@@ -117,7 +116,6 @@ def _shown(model: NamedModel) -> dict[str, str]:
 
 
 def _profiles(settings: Settings) -> set[str]:
-    """Return the installation's profile and those of tenants."""
     used = {settings.profile}
     for tenant in _tenants(settings):
         with acting_as(tenant):
@@ -139,7 +137,6 @@ def _due(settings: Settings) -> tuple[list[str], list[str]]:
 
 
 def _tenants(settings: Settings) -> list[Tenant]:
-    """Return the tenants; none if opening the records would create or upgrade them."""
     try:
         if database_state(settings, SECONDS).access != "current":
             return []

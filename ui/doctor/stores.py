@@ -18,7 +18,6 @@ _DOCKER = "docker run -d -p 127.0.0.1:6333:6333 -v qdrant:/qdrant/storage qdrant
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
-    """Check that the records can be read and have this version's schema."""
     try:
         state = database_state(settings, SECONDS)
     except CallerError as invalid:
@@ -28,7 +27,6 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 
 
 def check_index(settings: Settings) -> Iterator[Finding]:
-    """Check the Qdrant server, or say where the embedded index is."""
     if not settings.qdrant_url:
         held = claims.index_is_held(settings)
         yield ok("index", "index_in_use" if held else "index_embedded", folder=str(settings.data_dir.resolve()))

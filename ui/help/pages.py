@@ -169,7 +169,6 @@ class _Pages:
             return self._refused(error, site)
 
     def listed(self, chosen: str | None, page: int, site: Site) -> Response:
-        """Render the first page, or a page of one group."""
         groups = self._centre.groups()
         if chosen is None and len(groups) == 1:
             chosen = groups[0].name

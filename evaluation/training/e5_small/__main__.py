@@ -107,7 +107,6 @@ def package(workplace: Path) -> tuple[str, Weights, Json]:
 
 
 def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
-    """Write the model's files in the folder layout of Hugging Face."""
     columns = len(weights.vector("embeddings.LayerNorm.weight"))
     ids = russian_and_english([piece for piece, _ in tokenizer["model"]["vocab"]])
     revision = f"{source}-{_CONVERTER}"

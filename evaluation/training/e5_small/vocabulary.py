@@ -52,7 +52,6 @@ def _is_kept_alone(letter: str) -> bool:
 
 
 def own_tokenizer(vocabulary: Sequence[Piece]) -> Json:
-    """Build a tokenizer for `tokenizers` from a bare vocabulary."""
     spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
     words = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": "always", "split": True}
     start, text, end = (
@@ -110,7 +109,6 @@ def pruned(tokenizer: Json, ids: Sequence[int]) -> Json:
 
 
 def companions(columns: int) -> dict[str, Json]:
-    """Return the files that fastembed reads in addition to the tokenizer, by name."""
     names = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
     special: Json = {f"{kind}_token": name for kind, name in names.items()}
     return {

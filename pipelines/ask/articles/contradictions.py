@@ -84,7 +84,6 @@ def agree(chunk_id: str, other_chunk_id: str) -> None:
 
 
 def passage(chunk_id: str) -> SidePassage:
-    """Return a passage by its chunk id. Raises `NotFound` with the code `pair_unknown`."""
     found = _passages({chunk_id}).get(chunk_id) if _ID.fullmatch(chunk_id) else None
     if found is None:
         raise NotFound("pair_unknown")

@@ -35,7 +35,6 @@ def groups(status: Status | None = "open", words: str = "") -> tuple[Group, ...]
 
 
 def group_of(gap: Gap) -> Group:
-    """Return a gap with those of its kind that mean the same."""
     listed = _with(gap, gaps.all(gap.status))
     return next(group for group in _grouped(listed) if any(one.gap_id == gap.gap_id for one in group.gaps))
 

@@ -83,7 +83,6 @@ class Articles:
         return await self._asking.run({context.current().tenant_id: _OF_TENANT}, work)
 
     def chunks(self, article: Article) -> tuple[InspectedChunk, ...]:
-        """Return the chunks that the article would have. Raises `CallerError` if it would be refused."""
         return self._ingest.chunks(source_of(article))
 
     def preview(self, article_id: str, on_progress: OnProgress) -> Preview:

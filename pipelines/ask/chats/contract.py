@@ -115,7 +115,6 @@ def posted_answer(posted: Posted) -> PostedAnswer:
 
 
 def owner(chat: Chat) -> Owner:
-    """Return the side that answers next."""
     if chat.state == "bot":
         return "bot"
     return "human" if chat.assignee is not None and chat.state != "resolved" else "nobody"

@@ -62,7 +62,6 @@ class LiveTurn:
     stored: bool = False
 
     def settle(self, ended: EndedTurn) -> EndedTurn | None:
-        """Store the outcome of the turn. Called in the turn's thread."""
         settled = settling.settle(self.chat, self.pending, ended)
         self.stored = settled is not None
         return settled

@@ -64,7 +64,6 @@ class WebhookDelivery:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def deliver(self, delivery: Delivery) -> None:
-        """Make one attempt, and note how it ended."""
         with acting_as(Tenant(delivery.tenant_id, "webhooks")):
             if delivery.webhook_id == outbox.MAIL:
                 outgoing.deliver(delivery)
@@ -119,7 +118,6 @@ class WebhookDelivery:
         self._start_more()
 
     def _start_more(self) -> None:
-        """Begin the next delivery to a receiver that is free now."""
         try:
             self.start_due()
         except Exception as error:

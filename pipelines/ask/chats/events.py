@@ -57,7 +57,6 @@ class ChatEvents:
         self._presence = Presence(chat_id, "customer")
 
     async def read(self) -> AsyncIterator[ServerSentEvent]:
-        """Yield the events, until the reader leaves or the service shuts down."""
         inbox: asyncio.Queue[News | _TurnEvent] = asyncio.Queue()
         with fanout.watching(self._chat_id) as watcher, self._conversations.following(self._chat_id) as turns:
             pumps = [

@@ -175,7 +175,6 @@ def _text(message: EmailMessage) -> str:
 
 
 def _plain(markup: str) -> str:
-    """Return the text of HTML, without what it quotes."""
     if not markup.strip():
         return ""
     tree = document_fromstring(markup[:_LONGEST_MARKUP])

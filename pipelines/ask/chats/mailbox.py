@@ -159,7 +159,6 @@ def _size(header: bytes) -> int:
 
 
 def _fetched(box: imaplib.IMAP4, uid: int, size: int) -> bytes:
-    """Return the beginning of an e-mail, without marking it as read."""
     _, parts = box.uid("FETCH", str(uid), f"(UID BODY.PEEK[]<0.{size}>)")
     return next((part[1] for part in parts if isinstance(part, tuple)), b"")
 

@@ -70,6 +70,5 @@ def _hand_over(chat: Chat, pending: PendingQuestion, ended: EndedTurn, reason: s
 
 
 def _body(ended: EndedTurn) -> Body:
-    """Return the body of the assistant's message: the whole turn, and the interpreted question."""
     answer: TurnAnswer = ended.answer
     return {"turn": answer.model_dump(mode="json"), "meant": ended.turn.standalone_question or ended.turn.question}

@@ -44,7 +44,6 @@ class Difference:
 
 
 def difference(before: Mapping[str, Mark], now: Mapping[str, Mark]) -> Difference:
-    """Compare two runs by their marks, over the questions that both have."""
     shared = [question_id for question_id in now if question_id in before]
     ranks = {one: (_RANKS[before[one]], _RANKS[now[one]]) for one in shared}
     of_right = _loss("right", {key: (before[key] in RIGHT, now[key] in RIGHT) for key in shared})

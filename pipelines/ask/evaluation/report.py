@@ -64,7 +64,6 @@ class Report:
 
     @property
     def failing(self) -> tuple[AnsweredQuestion, ...]:
-        """Return the questions whose reply is not the expected one, wrong answers first."""
         failing = [answer for answer in self.answers if not answer.is_right]
         return tuple(sorted(failing, key=lambda answer: answer.mark != "wrong"))
 
@@ -136,13 +135,11 @@ def is_running(result: EvaluationResult) -> bool:
 
 
 def result_as_json(result: EvaluationResult) -> dict[str, object]:
-    """Return a run as JSON, without its answers."""
     state = "stopped" if result.state == "running" and not is_running(result) else result.state
     return {**asdict(result), "state": state}
 
 
 def as_json(shown: Report) -> dict[str, object]:
-    """Return a run with its failing questions and what differs from the run before."""
     changes = shown.difference
     return {
         "schema": "evaluation.result.v1",
@@ -159,7 +156,6 @@ def _path(passage: Passage) -> str:
 
 
 def _axes(answer: TurnAnswer) -> dict[str, float]:
-    """Return the scores that models gave, each 0..1."""
     if answer.outcome not in SHOWN or not answer.meta.llm_calls:
         return {}
     scores = answer.scores

@@ -95,7 +95,6 @@ class Evaluation:
             raise Busy("evaluation_running")
 
     def is_queued(self) -> bool:
-        """Return whether a run of the tenant in context is queued or at work in this process."""
         with self._lock:
             return context.current().tenant_id in self._queued
 

@@ -93,7 +93,6 @@ class SpanExport:
 
 
 def _finished(trace: Spans) -> Iterator[ReadableSpan]:
-    """Yield the spans of a trace as the exporter takes them."""
     resource = Resource(dict(trace.resource))
     for position, span in enumerate(trace.spans):
         yield ReadableSpan(

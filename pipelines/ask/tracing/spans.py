@@ -27,7 +27,6 @@ _JUDGES = "components.judge."
 
 
 def spans(trace: Trace) -> list[Span]:
-    """Return all spans of the trace, the turn's own first."""
     words: Words = masked if trace.content else withheld
     made = [_turn(trace, words)]
     previous, iteration = "", 1
@@ -41,7 +40,6 @@ def spans(trace: Trace) -> list[Span]:
 
 
 def resource(trace: Trace) -> Mapping[str, str]:
-    """Return the resource of the spans: the service and the tenant's own project."""
     return {"service.name": "opora", "openinference.project.name": traces.project(trace.tenant_id)}
 
 

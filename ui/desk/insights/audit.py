@@ -42,7 +42,6 @@ class AuditForm(BaseModel):
     before: Annotated[int | None, Field(ge=0, le=2**63 - 1)] = None
 
     def query(self) -> TurnQuery:
-        """Return the query. Raises `Invalid`, `period_invalid`, for an invalid day."""
         return TurnQuery(
             since=_begins(self.since),
             until=_begins(self.until, after=1),
@@ -98,7 +97,6 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _begins(written: str, *, after: int = 0) -> datetime | None:
-    """Return the start of a day, or of the next one, in the tenant's time zone."""
     if not written:
         return None
     try:

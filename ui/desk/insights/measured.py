@@ -48,7 +48,6 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _chosen(runs: tuple[EvaluationRun, ...], run_id: str) -> EvaluationRun | None:
-    """Return the requested run, or the newest. Raises `NotFound`: `evaluation_unknown`."""
     if not run_id:
         return runs[0] if runs else None
     found = next((one for one in runs if one.run_id == run_id), None)

@@ -82,7 +82,6 @@ def _page(
 
 
 def _asked(form: _Form, history: tuple[Earlier, ...]) -> PlaygroundRequest:
-    """Parse the form. Raises `Invalid`, `playground_invalid`."""
     sides = _SIDES if form.get("both") else _SIDES[:1]
     fields = ("profile", "quality", *_THRESHOLDS)
     given = [{name: value for name in fields if (value := form.get(f"{side}_{name}", ""))} for side in sides]
@@ -102,7 +101,6 @@ def _history(form: _Form) -> tuple[Earlier, ...]:
 
 
 def _of_chat(chat_id: str, after: int) -> tuple[Earlier, ...]:
-    """Return the conversation of a chat up to message number `after`. Raises `NotFound`."""
     said = thread.history(store.recent(store.get(chat_id).chat_id), before=after + 1)
     return tuple(
         Earlier(question=one.question[:QUESTION_LIMIT], outcome=one.outcome, options=one.options)

@@ -56,13 +56,11 @@ class Field:
     focus: bool = False
 
     def typed(self, form: FormData) -> str:
-        """Return what was typed, without surplus white space; a secret unchanged."""
         if self.kind == "secret":
             return str(form.get(self.name, ""))
         return (area if self.kind in ("area", "lines") else line)(form, self.name)
 
     def read(self, form: FormData) -> object:
-        """Return the submitted value for the model."""
         typed = self.typed(form)
         if self.parse is not None:
             return self.parse(typed)

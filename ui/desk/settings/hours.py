@@ -132,5 +132,4 @@ _FORM = Form(
 
 @lru_cache(maxsize=1)
 def _zones() -> tuple[str, ...]:
-    """Return time zones to choose from; any other valid zone can be typed."""
     return tuple(sorted(zone for zone in available_timezones() if zone.startswith(_REGIONS)))

@@ -31,7 +31,6 @@ def form_of(group: str) -> Form:
 
 
 def _field(name: str) -> Field:
-    """Return the field of a rule, with the constraints of its JSON schema as hints."""
     schema: dict[str, Any] = Policy.model_json_schema()["properties"][name]
     options: list[dict[str, Any]] = schema.get("anyOf", [schema])
     main = next(one for one in options if one.get("type") != "null")
