@@ -88,8 +88,6 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions for one knowledge base."""
-
     name: str
     corpus: Corpus
     cases: tuple[Case, ...]
@@ -185,4 +183,3 @@ class Skipped:
 
 
 ANSWERS = frozenset({"answered", "partially_answered"})
-"""The outcomes that show an answer."""

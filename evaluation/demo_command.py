@@ -30,7 +30,6 @@ from ui.cli.terminal import (
 from ui.pages import DEMO_SITES
 
 _DEMO_CONTACT = "anna@example.com"
-"""Contact used for the showcase questions."""
 
 
 def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] = "") -> None:

@@ -72,8 +72,6 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of the evaluation."""
-
     run_id: str
     created_at: datetime
     state: State
@@ -122,8 +120,6 @@ def new_id(names: str, moment: datetime | None = None) -> str:
 
 
 class Runs:
-    """The runs kept under a data folder, oldest first."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "evaluation-runs"
 

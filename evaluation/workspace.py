@@ -31,7 +31,6 @@ _MAKES_CHUNKS = (
 )
 _MAX_AGE_SECONDS = 86_400
 SUBJECT = "evaluation"
-"""The subject of evaluation's questions."""
 
 
 def enter(shelf: Path) -> Path:

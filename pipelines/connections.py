@@ -20,7 +20,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from settings import Settings, get_settings
 
 HEAD_BYTES = 65_536
-"""Maximum size of a request line with its headers."""
 
 GRACE_SECONDS = 20.0
 """Time for a request to begin, and for a reply to be taken."""

@@ -133,8 +133,6 @@ class Gate:
 
 
 class _GatedRequest:
-    """A request on its way through the gate."""
-
     def __init__(self, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
         self.gate = gate
         self.scope = scope

@@ -11,8 +11,6 @@ from starlette.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """File content, plain and compressed."""
-
     body: bytes
     compressed: bytes
     digest: str

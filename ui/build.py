@@ -19,7 +19,6 @@ WIDGET = ("loader.js", "chat.js")
 ASSETS = (*WIDGET, "desk.js", "desk.css")
 LOADER_LIMIT = 4_096
 TOTAL_LIMIT = 50_000
-"""Maximum compressed size of the widget, in bytes."""
 
 _PACKAGES = ("package.json", "package-lock.json")
 _DONE = FOLDER / "installed"

@@ -51,7 +51,6 @@ _TLS = ssl.create_default_context()
 """Shared by all clients: each would make its own, 50 ms of a processor, which attackers have on other machines."""
 
 _PATIENCE_SECONDS = 2.0
-"""Pause before a refused client tries again."""
 
 
 def prepare(provider_port: int) -> None:
@@ -65,8 +64,6 @@ def prepare(provider_port: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The service as the attacker sees it."""
-
     port: int
     headers: Mapping[str, str]
     provider_port: int
@@ -107,8 +104,6 @@ def become_visitor(client: httpx.Client, site: str) -> None:
 
 @dataclass
 class SilentServer:
-    """A server that accepts connections and stays silent."""
-
     port: int
     accepted: list[socket.socket] = field(default_factory=list)
 

@@ -57,8 +57,6 @@ _POLICY_SECONDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A call, from `start` to `end` in seconds."""
-
     start: float
     end: float
 

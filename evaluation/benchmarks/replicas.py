@@ -34,7 +34,6 @@ from tenants.work import jobs
 
 ACME, LIMITED = "acme", "limited"
 LIMIT = 5
-"""Questions a minute of the one tenant that has a limit."""
 
 _PATIENCE_SECONDS = 180.0
 _KEYS = {
@@ -54,8 +53,6 @@ _ARTICLES = [
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The servers that the replicas share."""
-
     database_url: str
     redis_url: str
     qdrant_url: str
@@ -129,8 +126,6 @@ class Installation:
 
 @dataclass(slots=True)
 class _Run:
-    """State shared by the threads of a run."""
-
     installation: Installation
     until: float
     numbers: Iterator[int] = field(default_factory=count)

@@ -47,7 +47,6 @@ _BUSY_SECONDS = 5.0
 """Time of the large import before the small one."""
 
 _SECTIONS = 20
-"""Chunks of a page."""
 
 _ARTICLE = {"doc_id": "e10.md", "title": "E10", "text": "## E10\n\nКод E10 означает, что вода не сливается.\n"}
 _QUESTION = "Что означает код E10?"
@@ -64,7 +63,6 @@ TARGETS: Mapping[str, float] = {
     "worker_joins_seconds": 2,
     **dict.fromkeys(replicas.FAULTS, 0),
 }
-"""The most that a figure may be."""
 
 
 @contextmanager

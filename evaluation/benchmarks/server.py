@@ -70,8 +70,6 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A running service."""
-
     port: int
     pid: int
 

@@ -56,7 +56,6 @@ RATES = {
     "document": 0.15,
     "listing": 0.3,
 }
-"""Rate of each action per second."""
 
 KEPT = frozenset(
     {
@@ -109,8 +108,6 @@ BOUNDS: Mapping[str, Bound] = {
 
 
 class Usage:
-    """All users of the service."""
-
     def __init__(self, served: Served, seed: int = 7) -> None:
         self.served = served
         self.done: Counter[str] = Counter()
@@ -255,8 +252,6 @@ def _sample(served: Served, seconds: float) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole run."""
-
     samples: Sequence[Sample]
     tables: Mapping[str, int]
     done: Mapping[str, int]

@@ -10,4 +10,3 @@ DATA_SETS = (
     "techqa",
     "wixqa",
 )
-"""Names of the data sets that `opora evaluate` knows."""

@@ -20,7 +20,6 @@ _FOLDS = 10
 Mark: TypeAlias = tuple[float, float]
 """Contribution of a case to a figure: a sum and its weight. Weight 0: the case does not count."""
 Marks: TypeAlias = Mapping[str, Mark]
-"""The marks of one case, by figure."""
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 

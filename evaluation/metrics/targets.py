@@ -33,8 +33,6 @@ class Target(BaseModel):
 
 
 class Headline(BaseModel):
-    """A figure worth telling first."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     set: str

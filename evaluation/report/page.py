@@ -106,8 +106,6 @@ def _message(area: str, locale: str, key: str, **params: str | int) -> str:
 
 
 class _Writer:
-    """Renders the sets of a run for the page."""
-
     def __init__(self, run: Run, locale: str) -> None:
         self.run = run
         self.locale = locale

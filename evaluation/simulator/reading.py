@@ -40,8 +40,6 @@ _TASKS: Mapping[Task, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a passage."""
-
     text: str
     stems: frozenset[str]
     facts: frozenset[str]
@@ -61,8 +59,6 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A numbered claim of a prompt and the passages that it cites."""
-
     number: int
     text: str
     citations: tuple[int, ...]

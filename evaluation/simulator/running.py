@@ -34,8 +34,6 @@ def simulator_thread(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, st
 
 @dataclass(frozen=True, slots=True)
 class RemoteSimulator:
-    """A simulator in another process."""
-
     port: int
     pid: int
 

@@ -21,7 +21,6 @@ from evaluation.simulator.wire import Reply
 
 VERSION = "0.13.0"
 DECLINED = "NO_ANSWER"
-"""Reply of the rules if no sentence answers."""
 _TOKEN = re.compile(r"\s*\S{1,5}")
 _HANG_SECONDS = 600.0
 _DRIP_SECONDS = 1.0

@@ -16,8 +16,6 @@ _KEEP_ALIVE_SECONDS = 600
 
 
 class Reply:
-    """Writes one response, at once or piece by piece."""
-
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
 

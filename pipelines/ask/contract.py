@@ -91,7 +91,6 @@ def _check_contact(given: str) -> str:
 
 
 Contact = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_check_contact)]
-"""An e-mail address or a phone number."""
 
 
 class AskRequest(_Request):

@@ -60,7 +60,6 @@ class Event:
 
 
 NamedEvent: TypeAlias = tuple[EventName, Mapping[str, object]]
-"""The name of an event and its data."""
 
 
 class Narrator:

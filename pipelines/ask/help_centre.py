@@ -18,7 +18,6 @@ from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.published import Listed
 
 FOUND = 10
-"""Maximum number of search results."""
 
 _NEAR = 0.015
 """Least probability of a result that shares no word with the query. In the demo shop, made-up words reach 0.013, and
@@ -36,8 +35,6 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class HelpArticle:
-    """An article with its sections."""
-
     record: DocumentRecord
     sections: tuple[AnchoredSection, ...]
 

@@ -19,13 +19,10 @@ Format: TypeAlias = Literal["jsonl", "csv"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 MEDIA_TYPES: Mapping[Format, str] = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 DAYS = 28
-"""Default period in days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """The figures of a period, as of a moment."""
-
     period: Period
     now: datetime
     chats: ChatFigures

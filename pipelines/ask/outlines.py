@@ -38,8 +38,6 @@ class Section(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class AnchoredSection:
-    """A section of an article and the id of its place on the page."""
-
     anchor: str
     section: Section
 

@@ -46,7 +46,6 @@ _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
 _NEAREST = 3
 
 PROMPT_LIMIT = 50_000
-"""Maximum length of a stored prompt."""
 
 
 def entry(

@@ -42,8 +42,6 @@ class _Part(BaseModel):
 
 
 class RecordedInput(_Part):
-    """The part of a recorded turn that is needed to ask it again."""
-
     request: AskRequest
     # Turns recorded before people could answer in a chat have no replies.
     history: tuple[tuple[str, str, tuple[str, ...], str] | tuple[str, str, tuple[str, ...]], ...]

@@ -17,7 +17,6 @@ from tenants.core import context
 from tenants.core.errors import NotFound
 
 RETENTION_SECONDS = 120
-"""Time for which a finished stream can be read again."""
 GRACE_SECONDS = 20.0
 """Time for which a turn continues without a reader, so that a client whose network failed can resume it."""
 MAX_STREAMS = 2_000
@@ -125,8 +124,6 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reader:
-    """A connection that waits for events."""
-
     loop: asyncio.AbstractEventLoop
     news: asyncio.Event
 

@@ -27,8 +27,6 @@ _BATCH = 64
 
 
 class Library:
-    """Operators' use cases for documents."""
-
     def __init__(self, rewrite: Rewrite) -> None:
         self._rewrite = rewrite
 

@@ -54,8 +54,6 @@ class Problem(BaseModel):
 
 
 class ApiDocs:
-    """OpenAPI description of a service."""
-
     def __init__(self, app: FastAPI, routes: Sequence[Route]) -> None:
         self._app, self._open = app, routes
 

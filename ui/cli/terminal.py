@@ -38,12 +38,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DEFAULT_TENANT = "default"
-"""Default tenant."""
 _FAULT = 2
 _CONTROL = re.compile(r"\x1b(?!\[[0-9;]*m)|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
 """Control characters, except line breaks, tabs and the beginning of a colour."""
 _UNFOLDED = 10_000
-"""Columns of a file or a pipe."""
 _ID = re.compile(r"(?:[a-z]{1,10}[-_])?[0-9a-f-]{8,20}")
 """A short id. A longer one would leave too little of 80 columns for the rest of its row."""
 

@@ -17,8 +17,6 @@ _HERE = Path(__file__).parent
 
 
 class Templates:
-    """Renders pages. The templates escape every value."""
-
     def __init__(self) -> None:
         self._environment = Environment(
             loader=FileSystemLoader(_HERE / "templates"),

@@ -41,8 +41,6 @@ _Done: TypeAlias = Annotated[Literal["", "saved", "restored", "tied", "untied", 
 
 
 class PropertiesForm(BaseModel):
-    """Form with all properties of a document."""
-
     doc_id: Annotated[str, Field(alias="id", min_length=1, max_length=500)]
     title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
     status: DocumentStatus

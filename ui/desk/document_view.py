@@ -50,7 +50,6 @@ TIES: tuple[str, ...] = tuple(
     for direction in get_args(Direction)
     if (kind, direction) != (_SYMMETRIC, "in")
 )
-"""Kinds of edges that an operator can add."""
 
 
 def difference(old: str, new: str) -> tuple[DiffLine, ...] | None:

@@ -32,8 +32,6 @@ _Short: TypeAlias = Annotated[str, Form(max_length=500)]
 
 
 class FirstRunForm(BaseModel):
-    """The first tenant, its site and its admin."""
-
     tenant_id: _Field = ""
     tenant_name: _Field = ""
     locale: _Field = LOCALES[0]

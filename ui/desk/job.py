@@ -32,8 +32,6 @@ _Then: TypeAlias = Annotated[Literal["job", "welcome"], Query()]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Rejected file or page, and the reason."""
-
     where: str
     line: int
     why: str

@@ -32,7 +32,6 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 Part = TypeVar("Part")
 
 SEE_OTHER = 303
-"""Redirect status after a form was processed."""
 
 _SHARED_SECONDS, _MOST_SHARED = 1.0, 500
 
@@ -134,8 +133,6 @@ class Shared:
 
 
 class Desk:
-    """Renders the pages."""
-
     def __init__(self, templates: Templates, settings: Settings) -> None:
         self._templates = templates
         self.settings = settings

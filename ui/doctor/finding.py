@@ -11,7 +11,6 @@ from tenants.core.errors import OporaError
 Status: TypeAlias = Literal["ok", "warning", "problem"]
 
 SECONDS = 3
-"""Time limit of one request to a server."""
 
 
 @dataclass(frozen=True, slots=True)

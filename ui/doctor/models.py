@@ -19,7 +19,6 @@ from ui.doctor.finding import SECONDS, Finding, of_error, ok, problem, warning
 _ADD = "opora models add e5-small"
 _EMBED_SECONDS = 8.0
 _NAMED = 5
-"""Maximum number of tenants listed."""
 
 
 def check_encoder(settings: Settings) -> Iterator[Finding]:

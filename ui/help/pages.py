@@ -56,7 +56,6 @@ _PREVIEW = 6
 """Articles per group on the first page."""
 
 _PAGE = 100
-"""Articles per group on its own page."""
 
 
 _RENDERING, _OF_TENANT, _WAITING = 4, 2, 50
@@ -129,8 +128,6 @@ def router(limiter: RateLimiter) -> OpenRouter:
 
 
 class _Pages:
-    """Renders the pages of all sites."""
-
     def __init__(self, limiter: RateLimiter) -> None:
         self._limiter = limiter
         self._centre = HelpCentre()

@@ -29,7 +29,6 @@ from evaluation.training.e5_small.weights import Weights, WeightsDamaged, from_n
 log = logging.getLogger("opora.embed")
 
 FILE = "onnx/model.onnx"
-"""The ONNX file in its folder."""
 
 DIMENSIONS = 384
 

@@ -13,7 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 from evaluation.training.e5_small.weights import WORDS, Floats, Rows, Weights
 
 HEAD = 32
-"""Numbers of an attention head."""
 
 OUTPUT = "last_hidden_state"
 

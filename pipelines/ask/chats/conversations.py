@@ -69,8 +69,6 @@ class LiveTurn:
 
 @dataclass(slots=True)
 class _Channel:
-    """State of a chat in this process."""
-
     task: "asyncio.Task[None] | None" = None
     rerun: bool = False
     live: LiveTurn | None = None

@@ -28,10 +28,8 @@ from tenants.core.errors import Forbidden, NotFound, trail
 log = logging.getLogger("opora.mail")
 
 SECONDS = 30.0
-"""Time limit of each answer of the server."""
 ATTEMPTS = 5
 AT_ONCE = 50
-"""E-mails that one look fetches."""
 _HEADERS_AT_ONCE, _HEADER_BYTES = 200, 20_000
 _REPORT_BYTES = 50_000
 """Bytes of a delivery report that are read. The headers of the e-mail that came back follow a few notes."""
@@ -50,8 +48,6 @@ class _ImapTls(BoundedSession, imaplib.IMAP4_SSL):  # type: ignore[misc] # an at
 
 
 class Mailbox:
-    """The mailbox of the settings."""
-
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or get_settings()
         # The last e-mail looked at, of the mailbox in this state; UIDs start anew in another one.

@@ -26,7 +26,6 @@ from tenants.core.errors import NotFound
 log = logging.getLogger("opora.mail")
 
 Block: TypeAlias = tuple[Literal["text", "quote", "small"], str]
-"""A paragraph of an e-mail."""
 
 _TEMPLATE = Path(__file__).with_name("mail.html")
 _LONGEST_QUOTE = 1_000

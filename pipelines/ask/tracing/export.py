@@ -25,7 +25,6 @@ Attributes: TypeAlias = Mapping[str, Value]
 _SCOPE = InstrumentationScope("opora")
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _BATCH = 512
-"""Spans of one request."""
 _LATER = frozenset({408, 429})
 _ID_BITS = (1 << 64) - 1
 

@@ -40,7 +40,6 @@ BATCH = 32
 """Traces exported together, some 2 MB with content."""
 
 WAITING = 256
-"""Maximum of waiting traces; beyond it the oldest are dropped."""
 
 TIMEOUT = 2.0
 PAUSE = 30.0
@@ -137,8 +136,6 @@ def _without_erased(batch: Sequence[Trace | Feedback]) -> list[Trace | Feedback]
 
 
 class _Destination:
-    """The collector, and Phoenix for scores where there is one."""
-
     def __init__(self, settings: Settings) -> None:
         self._phoenix = traces.client(settings, TIMEOUT) if settings.phoenix_url else None
         key = settings.phoenix_api_key.get_secret_value()

@@ -32,8 +32,6 @@ _Day: TypeAlias = Annotated[str, Field(max_length=10)]
 
 
 class AuditForm(BaseModel):
-    """Form of the search."""
-
     q: _Words = ""
     outcome: _Words = ""
     person: _Words = ""

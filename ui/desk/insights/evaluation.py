@@ -44,8 +44,6 @@ STYLES: Mapping[str, str] = {
 
 
 class QuestionForm(BaseModel):
-    """A question and what is expected of its answer."""
-
     question: Annotated[str, Field(max_length=4_000)] = ""
     facts: Annotated[str, Field(max_length=20_000)] = ""
     article: Annotated[str, Field(max_length=2_000)] = ""

@@ -13,8 +13,6 @@ _NICE = (1, 2, 4, 6, 8, 10)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Part of a column."""
-
     style: str
     y: float
     height: float

@@ -136,8 +136,6 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
 
 
 class Form:
-    """Fields that are submitted together."""
-
     def __init__(self, *fields: Field) -> None:
         self._fields = fields
 

@@ -19,9 +19,7 @@ from ui.desk.view import Desk, or_again, reader_locale
 _PATH = f"{pages.ROOT}/offers"
 RISKS = tuple(risk for risk in get_args(Risk) if risk != "none")
 _SPARE = 2
-"""Empty rows for new offers."""
 _MOST = 25
-"""Rows that a form may send."""
 
 
 _BY_RISK = Form(*(Field(risk, "area") for risk in RISKS))
