@@ -27,9 +27,7 @@ import typer
 from evaluation.benchmarks import replicas, results
 from evaluation.benchmarks.load import percentile
 from evaluation.benchmarks.replicas import Installation, Replica, Stores
-from evaluation.benchmarks.server import resident_mb
-from settings import get_settings
-from tenants.access.tokens import issue
+from evaluation.benchmarks.server import resident_mb, token_for
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
@@ -88,8 +86,7 @@ def _client(replica: Replica, tenant_id: str) -> httpx.Client:
 
 
 def _headers(tenant_id: str) -> dict[str, str]:
-    token = issue(get_settings(), tenant_id, scopes=SCOPES, subject="bench", ttl_seconds=36_000)
-    return {"Authorization": f"Bearer {token}"}
+    return {"Authorization": f"Bearer {token_for(tenant_id, *SCOPES)}"}
 
 
 def grow(running: Installation, tenants: Sequence[str]) -> None:

@@ -141,7 +141,6 @@ def measure(served: Served, setup: BenchSetup) -> Measurement:
 
 
 def _distinct_questions(sample: Sequence[str], total: int) -> tuple[str, ...]:
-    """Return distinct questions, so that none is answered from the cache."""
     rounds = (number // len(sample) for number in range(total))
     return tuple(f"{question}{'?' * times}" for question, times in zip(cycle(sample), rounds, strict=False))
 

@@ -25,11 +25,13 @@ class Target(BaseModel):
 
     @property
     def demand(self) -> str:
-        if self.at_least is not None:
-            return f">= {self.at_least:g}"
-        if self.at_most is not None:
-            return f"<= {self.at_most:g}"
-        return f">= reference + {self.over_reference:g}"
+        if self.over_reference is not None:
+            return f">= reference + {self.over_reference:g}"
+        return f"{'>=' if self.at_most is None else '<='} {self.bound():g}"
+
+    def bound(self, reference: float | None = None) -> float:
+        bounds = (self.at_least, self.at_most, (reference or 0.0) + (self.over_reference or 0.0))
+        return next(bound for bound in bounds if bound is not None)
 
 
 class Headline(BaseModel):
@@ -83,15 +85,8 @@ def _check(
         value, reference_value = figures.get(target.figure), reference.get(target.figure)
         if value is None or (target.over_reference is not None and reference_value is None):
             continue
-        results.append(TargetResult(target, value, reference_value, _is_met(target, value, reference_value or 0.0)))
+        missing = target.bound(reference_value) - value
+        # A share that is equal to its bound on paper may differ in the last bit.
+        met = (missing if target.at_most is None else -missing) <= 1e-9
+        results.append(TargetResult(target, value, reference_value, met))
     return results
-
-
-def _is_met(target: Target, value: float, reference: float) -> bool:
-    # A share that is equal to its bound on paper may differ in the last bit.
-    slack = 1e-9
-    if target.at_least is not None:
-        return value >= target.at_least - slack
-    if target.at_most is not None:
-        return value <= target.at_most + slack
-    return value - reference >= (target.over_reference or 0.0) - slack

@@ -86,16 +86,11 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
 
 
 def _target(result: TargetResult, locale: str) -> dict[str, object]:
-    target = result.target
-    bound, sign = target.at_least, "≥"
-    if target.at_most is not None:
-        bound, sign = target.at_most, "≤"
-    elif bound is None:
-        bound = (result.reference or 0.0) + (target.over_reference or 0.0)
+    target, bound = result.target, result.target.bound(result.reference)
     return {
         "set": target.set,
         "figure": figure_name(target.figure, locale),
-        "demand": f"{sign} {_read(target.figure, bound, locale)}",
+        "demand": f"{'≥' if target.at_most is None else '≤'} {_read(target.figure, bound, locale)}",
         "value": _read(target.figure, result.value, locale),
         "met": result.met,
     }

@@ -144,7 +144,7 @@ def print_targets(console: Console, judged: Sequence[TargetResult], locale: str)
 def _target_row(result: TargetResult, locale: str) -> tuple[str, ...]:
     target, demand = result.target, result.target.demand
     if target.over_reference is not None and result.reference is not None:
-        demand = f"{demand} = {result.reference + target.over_reference:.3f}"
+        demand = f"{demand} = {target.bound(result.reference):.3f}"
     met = text(f"evaluation.table.{'yes' if result.met else 'no'}", locale)
     coloured = f"[green]{met}[/]" if result.met else f"[bold red]{met}[/]"
     return target.set, escape(figure_name(target.figure, locale)), demand, f"{result.value:.3f}", coloured

@@ -62,7 +62,6 @@ def article_write(
     gap: Gaps = None,
     article_id: Annotated[str | None, typer.Option("--article", help=message("help.rewrite"))] = None,
 ) -> None:
-    """Save a Markdown file as a draft: a new one, or the next version of an article."""
     try:
         body = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as unreadable:

@@ -118,7 +118,6 @@ def chat_hours(
     clear: Annotated[bool, typer.Option("--clear", help=message("help.clear_hours"))] = False,
     site: Annotated[str, typer.Option("--site", help=message("help.hours_site"))] = "",
 ) -> None:
-    """Set the working hours, if given, and show the effective ones."""
     if file is not None:
         try:
             chosen = Hours.model_validate_json(file.read_bytes())

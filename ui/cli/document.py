@@ -97,11 +97,7 @@ def show(
     return document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
 
 
-def _print_count(done: Mapping[str, int]) -> None:
-    typer.echo(message("done.set", count=done["documents"]))
-
-
-@group.tenant_command("set", show=_print_count)
+@group.tenant_command("set", show=lambda done: typer.echo(message("done.set", count=done["documents"])))
 def set_properties(
     docs: Annotated[list[str] | None, typer.Argument(help=message("help.docs"))] = None,
     where: Where = None,
@@ -167,11 +163,7 @@ def versions(doc: Doc) -> tuple[VersionPart, ...]:
     return document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
 
 
-def _print_restored(document: DocumentPart) -> None:
-    typer.echo(message("done.restored", version=document.version))
-
-
-@group.tenant_command("restore", show=_print_restored)
+@group.tenant_command("restore", show=lambda stored: typer.echo(message("done.restored", version=stored.version)))
 def restore(doc: Doc, version: Annotated[int, typer.Argument(min=1, help=message("help.version"))]) -> DocumentPart:
     return DocumentPart.model_validate(_library().restore(doc, version))
 

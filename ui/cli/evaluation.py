@@ -37,7 +37,6 @@ def _print_upload(uploaded: Upload) -> None:
 def evaluation_import(
     file: Annotated[Path, typer.Argument(help=message("help.file"), exists=True, dir_okay=False)],
 ) -> Upload:
-    """Add the questions of a spreadsheet. Exits with 1 if some rows are invalid."""
     return questions.upload(file.name, file.read_bytes())
 
 
@@ -66,7 +65,6 @@ def evaluation_remove(
     fails=lambda shown: shown.result.loss,
 )
 def evaluation_run() -> Report:
-    """Ask all questions. Exits with 1 if the results are worse beyond noise."""
     with progress_bar(message("asking")) as progress:
         ask, task = Ask(), progress.task_ids[0]
         try:
@@ -95,7 +93,6 @@ def _print_all(shown: Report) -> None:
 
 @group.tenant_command("show", show=_print_all, form=report.as_json)
 def evaluation_show(run_id: Annotated[str, typer.Argument(help=message("help.run_id"))] = "") -> Report:
-    """Print a run with the mark of each question, those that failed first, and the changes."""
     chosen = run_id or next((one.run_id for one in evaluation_results.latest() if one.state == "done"), "")
     if not chosen:
         raise NotFound("evaluation_unknown")

@@ -30,7 +30,6 @@ def add(
     source: Annotated[str, typer.Option("--from", metavar="PATH|URL", help=message("help.source"))] = "",
     as_json: Json = False,
 ) -> None:
-    """Install a model. Without a source, keep an intact one."""
     if name != E5_SMALL:
         raise NotFound("model_unknown", name=name, known=E5_SMALL)
     typer.echo(message("fetching"), err=True)
@@ -60,7 +59,6 @@ def call_models(
     tenant: TenantOption = "",
     as_json: Json = False,
 ) -> None:
-    """Test the models of a profile. Exits with 1 if there is a problem; a missing optional model is a warning."""
     logging.getLogger("opora.models").setLevel(logging.ERROR)  # the results say what failed
     with acting_for(first_tenant(tenant)) as acting:
         named = named_models.profile(profile or profiles.chosen())

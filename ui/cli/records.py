@@ -83,7 +83,6 @@ def _print_verification(verification: Verification) -> None:
 
 @audit_group.tenant_command("verify", show=_print_verification, fails=lambda verification: verification.faults)
 def audit_verify(head: Annotated[str, typer.Option("--head", help=message("help.head"))] = "") -> Verification:
-    """Verify the chain. Exits with 1 if any record was tampered with."""
     return search.verify(_head(head))
 
 
@@ -181,7 +180,6 @@ def gap_dismiss(gap_id: GapId) -> None:
 
 @gap_group.tenant_command("reopen")
 def gap_reopen(gap_id: GapId) -> None:
-    """Undo `close` and `dismiss`."""
     typer.echo(message("gap.reopened", question=gaps.decide([gap_id], "open")[0].question))
 
 

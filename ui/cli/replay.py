@@ -41,7 +41,6 @@ def replay(
     last: Last = _LAST,
     as_json: Json = False,
 ) -> None:
-    """Ask recorded turns again and print those with a change that a visitor would notice."""
     fields = read_json(policy, "policy_unreadable", path=str(policy)) if policy else {}
     with progress_bar(message("replay.asking")) as progress:
         records = search.find(selected(since, until, outcome, reason, document, words), limit=last)

@@ -41,7 +41,6 @@ def site_add(
     identified: Annotated[bool, typer.Option("--identified", help=message("help.identified"))] = False,
     identity_required: Annotated[bool, typer.Option("--identity-required", help=message("help.required"))] = False,
 ) -> dict[str, object]:
-    """Add a site. Its identity secret is shown only now and by `rotate --identity`."""
     chosen = sites.parsed(_read(config)) if config else None
     added = sites.add(name, origins, chosen, identified=identified, identity_required=identity_required, key=key)
     return _described(added, secret=True)
@@ -49,13 +48,11 @@ def site_add(
 
 @group.tenant_command("list", show=_print_sites)
 def site_list() -> list[dict[str, object]]:
-    """List all sites, without secrets."""
     return [_described(site) for site in sites.own()]
 
 
 @group.tenant_command("show", show=_print_site)
 def site_show(key: Key) -> dict[str, object]:
-    """Show one site, without secrets."""
     return _described(sites.get(key))
 
 

@@ -52,7 +52,6 @@ def tenant_policy(
     defaults: Annotated[list[str], typer.Option("--unset", metavar="NAME", help=policy_message("help.unset"))] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Set the given rules and show them; without any, show the whole policy. JSON always has all rules."""
     fields = Policy.model_fields
     values = dict(map(_parsed, changes))
     unset = {*defaults, *(name for name, value in values.items() if value is None and not _takes_null(name))}
@@ -154,7 +153,6 @@ def tenant_sign_in(
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help=policy_message("help.clear_provider"))] = False,
 ) -> None:
-    """Set the tenant's identity provider, if given, and show it."""
     with acting_for(tenant_id):
         if file is not None:
             providers.put(providers.parsed(read_json(file, "provider_invalid", field=file.name)))
@@ -184,7 +182,6 @@ def tenant_changes(
     undo: Annotated[str, typer.Option(metavar="ID", help=policy_message("help.undo"))] = "",
     limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
 ) -> Sequence[SettingChange]:
-    """Undo the named change, if any, and show the history of changes."""
     chosen = next((one for one in AREAS if one == area), None)
     if area and chosen is None:
         raise Invalid("area_unknown", area=area, areas=", ".join(AREAS))

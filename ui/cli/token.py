@@ -92,7 +92,6 @@ def keys_rotate(
 
 @signing_keys.installation_command("reseal")
 def keys_reseal() -> None:
-    """Re-encrypt all secrets and tickets with a new key, or with the newest of `OPORA_DATA_KEYS`."""
     if not get_settings().data_keys.get_secret_value():
         sealed.renew_own_key()
     typer.echo(message("resealed", count=resealing.reseal()))

@@ -27,13 +27,11 @@ def _print_trial(tried: ToolTrial) -> None:
 
 @group.tenant_command("list", show=_print_tools)
 def tool_list() -> ToolsAnswer:
-    """List all tools, without their secrets."""
     return tools_answer(tools.all())
 
 
 @group.tenant_command("put")
 def tool_put(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help=message("help.file"))]) -> None:
-    """Add the tool described by a JSON file, or replace the one with the same name."""
     stored = tools.put(tools.parsed(read_json(file, "tool_invalid", field=file.name)))
     typer.echo(message("set", name=stored.name))
 

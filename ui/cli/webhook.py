@@ -30,14 +30,12 @@ def webhook_add(
     url: Annotated[str, typer.Argument(help=message("help.url"))],
     events: Annotated[list[str] | None, typer.Option("--event", help=message("help.event"))] = None,
 ) -> None:
-    """Add a receiver. Its secret is shown only once."""
     added = webhooks.add(canonical(url), events or ())
     typer.echo(message("added", webhook_id=added.webhook_id, secret=added.secrets[0]))
 
 
 @group.tenant_command("list", show=_print_webhooks)
 def webhook_list() -> list[WebhookPart]:
-    """List all receivers, without secrets."""
     return [WebhookPart.model_validate(one) for one in webhooks.own()]
 
 
@@ -49,14 +47,12 @@ def webhook_remove(webhook_id: WebhookId) -> None:
 
 @group.tenant_command("rotate")
 def webhook_rotate(webhook_id: WebhookId) -> None:
-    """Rotate the secret. The new one is shown only once."""
     rotated = webhooks.rotate(webhook_id)
     typer.echo(message("added", webhook_id=rotated.webhook_id, secret=rotated.secrets[0]))
 
 
 @group.tenant_command("test")
 def webhook_test(webhook_id: WebhookId) -> None:
-    """Send a test event to a receiver; the running service delivers it."""
     typer.echo(message("again", delivery_id=outbox.enqueue_test(webhook_id)))
 
 

@@ -107,7 +107,6 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
 
     @endpoints.get("/desk/turns/{turn_id}")
     def show_turn(turn_id: str) -> Response:
-        """Explain a turn's outcome from its record."""
         record = search.get(turn_id)
         content = record.content or {}
         turn = conversation.parsed_turn(content.get("answer"))

@@ -90,12 +90,10 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
 
     @endpoints.get(_WELCOME)
     def welcome(request: Request) -> Response:
-        """List the next steps: load documents, ask, show the widget, measure the answers, invite people."""
         return steps(request)
 
     @endpoints.post(f"{_WELCOME}/ask")
     async def ask(request: Request, question: Annotated[str, Form(max_length=10_000)] = "") -> Response:
-        """Ask as a customer would, and see the sources of the answer."""
         try:
             asked = problems.checked(AskRequest, question=question)
             turn = await runner.answer(asked, str(uuid4()), None)
@@ -106,7 +104,6 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
     @endpoints.post(f"{_WELCOME}/site")
     @or_again(lambda refused, request, origin, **_: steps(request, refused, origin=origin), Invalid)
     def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:  # noqa: ARG001 - shown again
-        """Enter the site of the widget."""
         site = sites.get(key.replace("\0", ""))
         named = sites.checked_origin(origin)
         sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))
