@@ -8,7 +8,7 @@ same document if they share most of their words, because chunk boundaries differ
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from evaluation.cases import ANSWERS, AnswerKey, Page, Record
 from evaluation.metrics.intervals import Mark, one
@@ -98,7 +98,7 @@ def key_marks(record: Record) -> dict[str, Mark]:
     if key is None:
         return {}
     turn = grade_turn(record, key)
-    marks = {"claimed": one(turn.claimed), **{f"tier:{tier}": one(turn.tier == tier) for tier in _TIERS}}
+    marks = {"claimed": one(turn.claimed), **{f"tier:{tier}": one(turn.tier == tier) for tier in get_args(Tier)}}
     if turn.claimed:
         right = one(turn.right)
         marks |= {"answer_precision": right, f"answer_precision:{key.kind}": right, "unjudged": one(turn.unjudged)}
@@ -107,9 +107,6 @@ def key_marks(record: Record) -> dict[str, Mark]:
         marks |= {"answer_recall": one(turn.right), "right_or_offered": useful}
         marks[f"right_or_offered:{turn.tier}"] = useful
     return marks | _ranking_marks(record, key)
-
-
-_TIERS: tuple[Tier, ...] = ("answered", "articles", "refused")
 
 
 def _ranking_marks(record: Record, key: AnswerKey) -> dict[str, Mark]:

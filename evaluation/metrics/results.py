@@ -9,7 +9,6 @@ import numpy as np
 
 from evaluation.cases import Record
 from evaluation.metrics.answers import has_facts
-from evaluation.metrics.calibration import expected_error
 from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims, graded_turns
 from evaluation.metrics.intervals import (
     Booleans,
@@ -35,6 +34,7 @@ from evaluation.metrics.thresholds import (
     MIN_FOR_CALIBRATION,
     CurvePoint,
     area,
+    expected_error,
     false_answers_at,
     refusal_curve,
     scores,

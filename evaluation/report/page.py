@@ -11,12 +11,11 @@ from markupsafe import Markup
 
 from components.language.texts import keys, text
 from evaluation.cases import Record
-from evaluation.metrics.calibration import reliability
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.marks import DEPTHS, GROUPS
 from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult
-from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, scores
+from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, reliability, scores
 from evaluation.report.answers import answers_to_read
 from evaluation.report.tables import figure_name, localised, outcome_name, requirement, threshold_now
 from evaluation.runs import Run, SetRun

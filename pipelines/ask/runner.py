@@ -43,9 +43,9 @@ WAITING_LIMIT = 1_000
 may be three quarters of them."""
 
 _RECORDING_SECONDS = 5.0
+"""Extra time for the record of a turn, beyond the turn's budget."""
 _SHARING = Pool("shared-streams", 4, turns=2)
 """Threads that announce streams to other replicas, and wait for Redis."""
-"""Extra time for the record of a turn, beyond the turn's budget."""
 
 
 class Runner:
