@@ -50,15 +50,14 @@ def packages() -> Path | None:
     return FOLDER
 
 
-def build(folder: Path, *, check_types: bool = True) -> Path:
+def build(folder: Path) -> Path:
     """Bundle the sources and return the folder of the assets. Raises `CalledProcessError` if they do not compile."""
     for name in ("src", "static"):
         shutil.rmtree(folder / name, ignore_errors=True)
     shutil.copytree(HERE / "src", folder / "src")
     for name in ("build.mjs", "tsconfig.json"):
         shutil.copy(HERE / name, folder)
-    if check_types:
-        _node(folder, "node_modules/typescript/bin/tsc", "--noEmit", "--project", "tsconfig.json")
+    _node(folder, "node_modules/typescript/bin/tsc", "--noEmit", "--project", "tsconfig.json")
     _node(folder, "build.mjs")
     return folder / "static"
 
