@@ -1,4 +1,4 @@
-"""Pipeline files as an author would edit them to be served by a simulator, and the tool that it is."""
+"""Pipeline files as an author would edit them to be served by a simulator."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -8,15 +8,11 @@ from typing import Any
 
 import yaml
 
-from evaluation.simulator.embedding import DIMENSIONS
 from pipelines.definition import components_of_type
 from settings import ROOT
 
 _TIERS = {"fast": "simulated", "strong": "simulated-strong", "fallback": "simulated-fallback"}
 _ADDRESSES = {"OllamaChatGenerator": "url", "OpenAIChatGenerator": "api_base_url"}
-
-_MODELS = "haystack_integrations.components"
-_NO_TIMEOUT = 600
 
 
 def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, str] = _TIERS, **bounds: float) -> Path:
@@ -28,7 +24,7 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     :returns: `folder`, for `OPORA_PIPELINES_DIR`.
     """
     shutil.copytree(ROOT / "pipelines", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    # The encoder stays the default one; `equip` lets the simulator embed.
+    # The encoder stays the default one.
     shutil.rmtree(folder / "ingest" / "profiles")
     with edited(folder / "ask" / "profiles" / f"{profile}.yaml") as profile_yaml:
         for component in components_of_type(profile_yaml, "ChatModels"):
@@ -44,44 +40,6 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     return folder
 
 
-def equip(folder: Path, url: str, patience: float = _NO_TIMEOUT) -> Path:
-    """Connect the embedder of pipelines that `adapt` has copied to `folder` to the simulator.
-
-    Its clients have practically no timeout, so that only the turn limits a call.
-
-    :param patience: seconds that a question waits for its vector.
-    :returns: `folder`; its ingest pipeline writes vectors.
-    """
-    server = {"url": url, "timeout": _NO_TIMEOUT}
-    texts, documents = (
-        f"{_MODELS}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
-    )
-    with edited(folder / "ingest" / "ingest.yaml") as profile_yaml:
-        profile_yaml["components"]["writer"]["init_parameters"]["embedder"] = _nested(
-            "components.embed.stock.StockEmbedder",
-            model="simulated-embed",
-            dimensions=DIMENSIONS,
-            patience=patience,
-            passages_by=_nested(documents, model="simulated-embed", progress_bar=False, **server),
-            questions_by=_nested(texts, model="simulated-embed", **server),
-        )
-    return folder
-
-
-def tool(url: str, timeout: float = 5) -> Mapping[str, object]:
-    """Return the simulator's tool as a tenant describes it: the state of an order."""
-    number = {"type": "string", "pattern": r"\b\d{6}\b"}
-    return {
-        "name": "orders",
-        "title": "Заказы",
-        "description": "Статус заказа",
-        "url": f"{url}/tool",
-        "parameters": {"properties": {"number": number}, "required": ["number"]},
-        "answer": "Заказ {number}: {state}.\nЕго доставят {day}.",
-        "timeout_seconds": timeout,
-    }
-
-
 @contextmanager
 def edited(path: Path) -> Iterator[Any]:
     """Yield the content of a YAML file, and write what the block has made of it."""
@@ -92,7 +50,3 @@ def edited(path: Path) -> Iterator[Any]:
 
 def _seconds(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _nested(kind: str, **parameters: object) -> dict[str, object]:
-    return {"type": kind, "init_parameters": parameters}

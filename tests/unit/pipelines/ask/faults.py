@@ -7,9 +7,12 @@ shows is what the passages bear out, and `meta.degraded` names what it had to do
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import get_args
 
 from components.turn import Outcome
+from evaluation.simulator.adapted import edited
+from evaluation.simulator.embedding import DIMENSIONS
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 
 TASKS: tuple[Task, ...] = ("answer", "grade", "review", "evaluate", "rewrite", "embed", "rank", "tool")
@@ -29,6 +32,8 @@ _DEGRADED: Mapping[Task, str] = {
     "rank": "rerank",
     "tool": "tools",
 }
+_MODELS = "haystack_integrations.components"
+_NO_TIMEOUT = 600
 _OF_FORM: frozenset[FaultKind] = frozenset({"injected", "invented", "doubtful", "sloppy"})
 _OF_MODELS: frozenset[FaultKind] = frozenset({"looping", "sloppy", "copied"})
 """Manners of language models: a tool has none."""
@@ -102,3 +107,45 @@ def trials() -> Iterator[Trial]:
     for kind, task, later in product(get_args(FaultKind), TASKS, (False, True)):
         if task not in ("rewrite", "tool") or later == (task == "rewrite"):
             yield Trial(kind, task, later)
+
+
+def equip(folder: Path, url: str, patience: float = _NO_TIMEOUT) -> Path:
+    """Connect the embedder of pipelines that `adapt` has copied to `folder` to the simulator.
+
+    Its clients have practically no timeout, so that only the turn limits a call.
+
+    :param patience: seconds that a question waits for its vector.
+    :returns: `folder`; its ingest pipeline writes vectors.
+    """
+    server = {"url": url, "timeout": _NO_TIMEOUT}
+    texts, documents = (
+        f"{_MODELS}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
+    )
+    with edited(folder / "ingest" / "ingest.yaml") as profile_yaml:
+        profile_yaml["components"]["writer"]["init_parameters"]["embedder"] = _nested(
+            "components.embed.stock.StockEmbedder",
+            model="simulated-embed",
+            dimensions=DIMENSIONS,
+            patience=patience,
+            passages_by=_nested(documents, model="simulated-embed", progress_bar=False, **server),
+            questions_by=_nested(texts, model="simulated-embed", **server),
+        )
+    return folder
+
+
+def tool(url: str, timeout: float = 5) -> Mapping[str, object]:
+    """Return the simulator's tool as a tenant describes it: the state of an order."""
+    number = {"type": "string", "pattern": r"\b\d{6}\b"}
+    return {
+        "name": "orders",
+        "title": "Заказы",
+        "description": "Статус заказа",
+        "url": f"{url}/tool",
+        "parameters": {"properties": {"number": number}, "required": ["number"]},
+        "answer": "Заказ {number}: {state}.\nЕго доставят {day}.",
+        "timeout_seconds": timeout,
+    }
+
+
+def _nested(kind: str, **parameters: object) -> dict[str, object]:
+    return {"type": kind, "init_parameters": parameters}

@@ -13,7 +13,7 @@ from components.models import breaker
 from components.models.breaker import Upstream
 from components.models.calls import collect_calls
 from components.retrieve.cache import TenantLruCache
-from evaluation.simulator.adapted import adapt, equip
+from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
@@ -26,6 +26,7 @@ from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import generations
+from tests.unit.pipelines.ask.faults import equip
 
 ERRORS = ROOT / "evaluation/demo/ru/errors_e10_e30.md"
 COLD = Tenant("cold", "anna", SCOPES)

@@ -17,7 +17,7 @@ from components.models.calls import collect_calls
 from components.retrieve.cache import SearchCache, TenantLruCache
 from components.turn import Passage
 from evaluation.metrics.shown import passages, unentailed
-from evaluation.simulator.adapted import adapt, equip, tool
+from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs, Task
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
@@ -31,7 +31,7 @@ from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import tools
 from tests.leaks import leaked
 from tests.unit.pipelines.ask import injected
-from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, trials
+from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, equip, tool, trials
 
 SLOW = frozenset({"hang", "slow"})
 QUICK = [
