@@ -81,7 +81,6 @@ def compare(
     after: Annotated[str, typer.Argument(help=message("help.after"))] = "latest",
     as_json: Json = False,
 ) -> None:
-    """Compare two saved runs. Exit code 1 at a significant loss."""
     comparison = compare_runs(load_run(before), load_run(after))
     if as_json:
         print_json({**asdict(comparison), "regressed": comparison.regressed})
@@ -151,7 +150,6 @@ def runs(as_json: Json = False) -> None:
 
 
 def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
-    """Send a saved run to Phoenix: its sets as data sets, the run as an experiment on each."""
     if not get_settings().phoenix_url:
         raise Invalid("phoenix_unset")
     run = load_run(which)

@@ -117,7 +117,6 @@ def to_sign_in(path: str, query: str) -> Response:
 
 
 def signed_in(response: Response, request: Request, operator: Operator) -> Response:
-    """Return the response, with the cookie of a session of the operator's that begins with it."""
     secret = sessions.begin(operator, address=address_of(request), browser=request.headers.get("user-agent", ""))
     seconds = int(LONGEST.total_seconds())
     response.set_cookie(COOKIE, secret, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")

@@ -91,13 +91,11 @@ Attack = Callable[[Target], AbstractContextManager[None]]
 
 
 def client_from(url: str, address: str) -> httpx.Client:
-    """Return a client of a service that connects from a loopback address."""
     transport = httpx.HTTPTransport(verify=_TLS, local_address=address, limits=httpx.Limits(max_connections=None))
     return httpx.Client(base_url=url, transport=transport, timeout=120)
 
 
 def become_visitor(client: httpx.Client, site: str) -> None:
-    """Give a client the token of a new visitor of a site that `SHOP` may show."""
     session = client.post("/widget/sessions", json={"site": site}, headers={"Origin": SHOP}).raise_for_status()
     client.headers["Authorization"] = f"Bearer {session.json()['token']}"
 

@@ -52,7 +52,6 @@ class Client:
             self._headers["Authorization"] = f"Bearer {token}"
 
     def send(self, method: str, path: str, body: object = None) -> HTTPResponse:
-        """Send a request; return the response, still to be read."""
         content = None if body is None else json.dumps(body).encode()
         self._connection.request(method, path, content, self._headers)
         return self._connection.getresponse()
@@ -87,7 +86,6 @@ def ask_sequentially(port: int, token: str, questions: Iterable[str]) -> list[Re
 def ask_concurrently(
     port: int, token: str, questions: Sequence[str], *, clients: int, total: int
 ) -> tuple[list[Reply], float]:
-    """Ask `total` questions with `clients` clients at once; return the replies and the total seconds."""
     share = total // clients
 
     def work(number: int) -> list[Reply]:

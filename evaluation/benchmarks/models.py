@@ -124,12 +124,10 @@ class _Bench:
         return stream_turn(self.served.port, self.token, question, until=until)
 
     def answerable(self, questions: Sequence[str]) -> list[str]:
-        """Return the questions that are answered in a single pass."""
         turns = stream_turns(self.served.port, self.token, questions, clients=4)
         return [turn.question for turn in turns if turn.result.get("outcome") == "answered" and _passes(turn) == 1]
 
     def measure_sequential(self, questions: Sequence[str]) -> None:
-        """Measure one turn at a time, at the pace of a real model."""
         ratios, seconds, chains, words = list[float](), list[float](), list[int](), list[float]()
         for question in questions[:TURNS]:
             self.simulator.set_knobs(PACE)

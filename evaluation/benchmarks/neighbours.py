@@ -73,7 +73,6 @@ class Measurement:
 
 
 def measured(port: int, token: str, seconds: float, least: int = 20) -> tuple[list[float], int]:
-    """Measure the neighbour's questions; return the milliseconds and the number of failures."""
     spent, failed = list[float](), 0
     until = monotonic() + seconds
     with closing(Client(port, token)) as client:
@@ -88,7 +87,6 @@ def measured(port: int, token: str, seconds: float, least: int = 20) -> tuple[li
 def compare(
     port: int, provider_port: int, seconds: float, rounds: int, attacks: Mapping[str, Attack] = ATTACKS
 ) -> Iterator[Measurement]:
-    """Measure the neighbour alone and under each attack, `rounds` times in turn."""
     attacker, neighbour = (token_for(tenant, *SCOPES) for tenant in (ATTACKER, NEIGHBOUR))
     target = Target(port, {"Authorization": f"Bearer {attacker}"}, provider_port)
     measured(port, neighbour, 0)

@@ -258,7 +258,6 @@ def _load(run: _Run, client: httpx.Client) -> None:
 
 
 def _chat(run: _Run, client: httpx.Client) -> None:
-    """Write to a chat and wait for the answer, at the replicas in turn."""
     if reply := _accepted(run, client, "/chats", 0, json={}):
         run.chat_id = reply.json()["chat_id"]
     for turn in run.turns():

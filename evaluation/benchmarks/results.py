@@ -50,7 +50,6 @@ def finish(
 
 
 def end(result: Mapping[str, object], failed: bool) -> None:
-    """Write the result as JSON to standard output, and end the program with exit code 1 if it failed."""
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=1) + "\n")
     raise typer.Exit(int(failed))
 

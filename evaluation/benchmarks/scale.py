@@ -78,7 +78,6 @@ def installation(place: Path) -> Iterator[tuple[Installation, "Observer"]]:
 
 
 def _client(replica: Replica, tenant_id: str) -> httpx.Client:
-    """Add a tenant without limits and return a client for it."""
     Registry().add(tenant_id)
     with acting_as(Tenant(tenant_id, "bench")):
         policy.change(rate_limit_per_minute=0, rate_limit_per_day=0)
@@ -90,8 +89,6 @@ def _headers(tenant_id: str) -> dict[str, str]:
 
 
 def grow(running: Installation, tenants: Sequence[str]) -> None:
-    """Add tenants; each imports an article and asks at each replica."""
-
     def touch(tenant_id: str) -> None:
         with _client(running.replicas[0], tenant_id) as client:
             client.post("/ingest/run", json={"documents": [_ARTICLE]}).raise_for_status()

@@ -56,7 +56,6 @@ class Process:
         self._process = subprocess.Popen(self._command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Send a signal and wait for the end; kill the process if it takes long."""
         if self._process is None:
             return
         self._process.send_signal(number)
@@ -78,7 +77,6 @@ class Served:
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=120)
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time used by the process so far, user and system."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -158,7 +156,6 @@ def opora(*arguments: str) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started, directly or not; an empty list if it has ended."""
     found: list[int] = []
     with suppress(OSError):
         for path in Path(f"/proc/{pid}/task").glob("*/children"):

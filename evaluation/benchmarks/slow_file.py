@@ -16,7 +16,6 @@ def slow_pdf() -> bytes:
 
 
 def pdf(objects: Sequence[bytes]) -> bytes:
-    """Build a PDF file of these objects; the first one is its catalogue."""
     data = bytearray(b"%PDF-1.7\n")
     offsets = []
     for number, body in enumerate(objects, 1):

@@ -182,7 +182,6 @@ class Usage:
             raise RuntimeError(turn.faults[0])
 
     def _chat(self) -> None:
-        """Begin a chat as a visitor, follow its events, ask, and wait for the answer."""
         visitor = token_for(_TENANT, "visit", subject=f"v:{next(self._number) % 40}")
         headers = {"Authorization": f"Bearer {visitor}"}
         begun = self._client.post("/chats", json={}, headers=headers).raise_for_status()

@@ -102,7 +102,6 @@ class AddedEvaluators:
         return tuple(concurrently(self._judged, records, concurrency, progress))
 
     def close(self) -> None:
-        """Close the connections to the models. The next call opens them again."""
         for evaluator in self._evaluators.values():
             if hasattr(evaluator, "close"):
                 evaluator.close()

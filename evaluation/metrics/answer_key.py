@@ -87,7 +87,6 @@ def grade(page: Page, key: AnswerKey) -> int | None:
 
 
 def fact_recall(text: str, facts: Sequence[str]) -> float:
-    """Return the share of facts whose numbers and most of whose words are in the text."""
     stems = _stems(text)
     return sum(_contains_fact(stems, _stems(fact)) for fact in facts) / len(facts) if facts else 0.0
 

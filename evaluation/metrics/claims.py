@@ -75,7 +75,6 @@ def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
 
 
 def points_at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHARES) -> Iterator[ClaimPoint]:
-    """Yield the points of a curve at these shares of the questions, or just below."""
     for share in shares:
         place = int(share * len(curve) + 1e-9)
         if place:

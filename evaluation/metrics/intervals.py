@@ -35,12 +35,10 @@ class Figure:
 
 
 def one(value: float | bool) -> Mark:
-    """Return the mark of a case that counts once."""
     return float(value), 1.0
 
 
 def many(values: Sequence[float]) -> Mark:
-    """Return the mark of a case that counts once for each value."""
     return float(sum(values)), float(len(values))
 
 

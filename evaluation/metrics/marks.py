@@ -228,7 +228,6 @@ def _grades(case: Case) -> dict[str, int]:
 
 
 def _outcome_marks(record: Record) -> Marks:
-    """Return the marks of an outcome: no failure, and a match with the required outcome and reason."""
     case, marks = record.case, {"survived": one(record.outcome != "failed")}
     if case.outcome:
         marks["outcome_accuracy"] = one(record.outcome == case.outcome and case.reason in ("", record.reason))

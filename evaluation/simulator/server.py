@@ -180,7 +180,6 @@ class Simulator:
         reply: Reply,
         begun: float,
     ) -> None:
-        """Send the reply at the pace that is set, counted from `begun`."""
         slow = fault is not None and fault.kind == "slow"
         cut_off = fault is not None and fault.kind == "cut_off"
         tokens = _TOKEN.findall(chat_reply.text) or [chat_reply.text]
@@ -259,7 +258,6 @@ class Simulator:
         await reply.json(formatted(body, vectors, call.prompt_tokens, call.ended - call.started))
 
     async def _tool(self, body: _Body, reply: Reply) -> None:
-        """Answer as an HTTP tool: repeat the arguments, and add an answer."""
         call = self._record_call("tool", "", json.dumps(body, ensure_ascii=False))
         fault = self._fault(call)
         call.end(fault.kind if fault else "ok")

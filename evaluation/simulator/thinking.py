@@ -48,7 +48,6 @@ def answer(prompt: Prompt) -> str:
 
 
 def sentences(prompt: Prompt) -> list[tuple[str, int]]:
-    """Return the sentences of the passages that cover the question best, each with the number of its passage."""
     weights = _weights(prompt)
     scored = [
         (_coverage(weights, passage, candidate), passage, place)
@@ -221,7 +220,6 @@ def _with_steps(passage: Passage, places: Sequence[int]) -> list[int]:
 
 
 def _marked(text: str, number: int) -> str:
-    """Return the unit on one line, its bullet before it, every sentence of it with its mark."""
     bullet = _MARKER.match(text)
     line = " ".join(text[bullet.end() if bullet else 0 :].lstrip("# ").split())
     marked = (f"{line[start:end]} [{number}]" for start, end in sentence_spans(line))

@@ -49,7 +49,6 @@ def count(text: str, language: Language) -> dict[str, list[str] | str]:
 
 
 def bloom_filter(stems: Iterable[str]) -> npt.NDArray[np.uint8]:
-    """Return the bits of the filter that holds these stems."""
     distinct = set(stems)
     size = -(-len(distinct) * _BITS_PER_STEM // 8)
     bits: npt.NDArray[np.uint8] = np.zeros(size, dtype=np.uint8)

@@ -135,7 +135,6 @@ def _iteration(part: IterationPart) -> dict[str, object]:
 
 
 def _early_citations(documents: Sequence[Document]) -> list[dict[str, object]]:
-    """Return the documents that an answer may cite, best first."""
     rules, links = policy.current(), help_links.of_caller()
     return [
         {

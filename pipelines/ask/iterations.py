@@ -30,7 +30,6 @@ class Passes:
         """When the last step of the latest pass ended, in nanoseconds of the monotonic clock."""
 
     def add(self, step: Step) -> IterationPart | None:
-        """Take a step into account; return the pass that it ends."""
         outputs = step.outputs or {}
         if _AFTER & outputs.keys():
             return self._close(1)

@@ -156,7 +156,6 @@ def _merged(drafts: Sequence[Draft]) -> Draft:
 
 
 def _evidence(parts: Sequence[Turn]) -> Evidence:
-    """Join the evidence of all parts, each passage once, with its best relevance."""
     passages = {passage.chunk_id: passage for part in parts for passage in part.evidence.passages}
     relevance: dict[str, float] = {}
     for part in parts:

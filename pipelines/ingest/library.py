@@ -98,7 +98,6 @@ class Library:
         return count
 
     def restore(self, doc_id: str, version: int) -> DocumentRecord:
-        """Restore an earlier version, like `change`."""
         return self.change(doc_id, {}, version=version)
 
     def delete(self, doc_id: str) -> int:

@@ -46,7 +46,6 @@ def ask(
     locale: LocaleOption = "",
     contact: Annotated[str, typer.Option(help=message("help.contact"))] = "",
 ) -> None:
-    """Answer one question as the service would. Exits with 1 if answering failed."""
     asked = request(question, checked_locale(locale), quality, contact)
     if not as_json:
         for name in ("opora.models", "opora.steps"):
@@ -136,7 +135,6 @@ def _path(source: ArticlePart | CitationPart) -> str:
 
 
 def _outcome(answer: TurnAnswer, locale: str | None) -> str:
-    """Return the outcome of a turn for people, with its reason if that says more."""
     if answer.routing.intent == "chitchat":
         return texts("cli.outcome", locale)("small_talk")
     outcome = texts("cli.outcome", locale)(answer.outcome)

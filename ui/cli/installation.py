@@ -37,7 +37,6 @@ def restore(
     index: Annotated[bool, typer.Option("--index/--no-index", help=message("help.index"))] = True,
     as_json: Json = False,
 ) -> None:
-    """Restore a backup into an empty installation and build its index."""
     journals = erasures or []
     restored = backups.restore(path, get_settings(), journals)
     documents = _build_indexes() if index else 0

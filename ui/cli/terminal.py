@@ -212,7 +212,6 @@ class LazyCommand(_Command):
 
 
 def explained(error: OporaError) -> str:
-    """Format an error as one line that says what to do."""
     unnamed = f"{error.params['path']}: {refused(error)}" if "path" in error.params else refused(error)
     general = text_or(unnamed, f"service.{error.code}.detail", terminal_locale(), **error.params)
     return text_or(general, f"cli.error.{error.code}", terminal_locale(), **error.params)
@@ -351,7 +350,6 @@ def read_json(path: Path, /, code: str, **params: str) -> dict[str, Any]:
 
 
 def terminal_console() -> "Console":
-    """Return the console for people, on standard output."""
     from rich.console import Console
 
     return Console(soft_wrap=True)

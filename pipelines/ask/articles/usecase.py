@@ -217,7 +217,6 @@ class Articles:
             log.error("a preview of %r is not kept: %s", tenant_id, trail(error))
 
     def _leave(self, tenant_id: str) -> None:
-        """Let the tenant's next preview begin."""
         with self._lock:
             self._running[tenant_id] -= 1
 

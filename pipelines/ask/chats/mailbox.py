@@ -160,7 +160,6 @@ def _fetched(box: imaplib.IMAP4, uid: int, size: int) -> bytes:
 
 
 def _take(read: Incoming) -> bool:
-    """Take an e-mail into the chat that it belongs to. Returns whether it belongs to one."""
     if (found := _chat(read.references)) is None:
         return False
     with acting_as(found[0]):
@@ -169,7 +168,6 @@ def _take(read: Incoming) -> bool:
 
 
 def _chat(references: Sequence[Reference]) -> tuple[Tenant, Chat] | None:
-    """Return the first chat that the references prove to know."""
     for reference in references:
         with acting_as(Tenant(reference.tenant_id, "mail")) as tenant:
             if (chat := _named(reference)) is not None:

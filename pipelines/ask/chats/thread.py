@@ -34,7 +34,6 @@ class PendingQuestion:
 
 
 def pending_questions(messages: Sequence[Message]) -> tuple[PendingQuestion, ...]:
-    """Return the customer's messages without an answer, oldest first."""
     replaced = superseded(messages)
     asked = {one.message_id: one for one in messages if one.author == "customer" and one.text}
     unanswered: dict[str, Message] = {}

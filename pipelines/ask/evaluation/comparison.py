@@ -66,7 +66,6 @@ _RANKS: Mapping[Mark, int] = {"answered": 3, "refused": 3, "offered": 2, "missed
 
 
 def _loss(share: str, good: Mapping[str, tuple[bool, bool]]) -> Loss | None:
-    """Return the loss of a share if it is large enough and beyond noise."""
     worse = sum(old and not new for old, new in good.values())
     better = sum(new and not old for old, new in good.values())
     if not good or (worse - better) / len(good) < DROP - 1e-9:

@@ -78,7 +78,6 @@ def _step(columns: int) -> float:
 
 
 def _round_up(value: int) -> int:
-    """Round up to an even round number for the top of an axis."""
     if value <= 2:
         return 2
     power = int(10 ** (len(str(value)) - 1))

@@ -39,7 +39,6 @@ def router() -> OpenRouter:
 
 
 def page(desk: Desk, here: str, template: str, refused: OporaError | None = None, **values: object) -> Response:
-    """Render a settings page."""
     return desk.page(f"settings/{template}", refused, section="settings", sections=SECTIONS, here=here, **values)
 
 
