@@ -36,11 +36,7 @@ _SECONDS_UNTIL_LESS = 5
 
 
 class InProgress:
-    """Counts of one process.
-
-    :param most_open: requests in progress of all tenants together.
-    :param most_held: bytes of large bodies of all tenants together.
-    """
+    """Counts of one process."""
 
     def __init__(self, most_open: int = MOST_OPEN, most_held: int = MOST_HELD_BYTES) -> None:
         self._most_open = most_open

@@ -84,7 +84,6 @@ class Mail:
     """An e-mail with its plain text and the same as HTML.
 
     :param sender: display name of the sender; the address is the installation's.
-    :param headers: further headers, such as `Message-ID`.
     """
 
     to: str

@@ -40,10 +40,7 @@ class Reply:
 
 
 class Client:
-    """A connection to the service.
-
-    :param token: a bearer token; none if empty.
-    """
+    """A connection to the service."""
 
     def __init__(self, port: int, token: str = "", **headers: str) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)

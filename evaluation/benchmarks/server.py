@@ -32,10 +32,7 @@ class NotStarted(Exception):
 
 
 class Process:
-    """A process of the command line, which can be ended and started again.
-
-    :param command: arguments of `opora`.
-    """
+    """A process of the command line, which can be ended and started again."""
 
     def __init__(self, *command: str, **variables: str) -> None:
         self._command = [sys.executable, "-m", "cli", *command]

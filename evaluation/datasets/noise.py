@@ -74,7 +74,6 @@ def transliterated(text: str, seed: int) -> str:
 def near_misses(existing: Collection[str], templates: Sequence[str], count: int, seed: int) -> list[tuple[str, str]]:
     """Return `count` (code, question) pairs with an unknown code similar to a known one: E20 gives E21, F20, E2, E200.
 
-    :param existing: codes of the knowledge base, canonical.
     :param templates: questions with a `{code}` in them.
     """
     rng = random.Random(seed)  # noqa: S311 - reproducible noise, not a secret

@@ -18,7 +18,6 @@ _ADDRESSES = {"OllamaChatGenerator": "url", "OpenAIChatGenerator": "api_base_url
 def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, str] = _TIERS, **bounds: float) -> Path:
     """Copy the pipelines to `folder`, and connect the models of a profile to the server at `url`.
 
-    :param models: their names, by tier; the simulator's own.
     :param bounds: arguments of `ChatModels`, such as `timeout` or `concurrent`. `loading` is 0 unless given: the
         simulator has its models in memory unless its knobs say otherwise.
     :returns: `folder`, for `OPORA_PIPELINES_DIR`.

@@ -265,7 +265,6 @@ def _author(request: AskRequest) -> Tenant:
 def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None, *, contact: str | None = None) -> tuple[Turn, Handoff]:
     """Add the ticket to the turn's reply. Store the ticket before you show the reply.
 
-    :param hours: business hours; None if not set.
     :param contact: contact of the customer; None if they read the answer in their chat.
     """
     turn, offer = _with_offer(turn if contact != "" else _without_invitation(turn))

@@ -133,10 +133,7 @@ def note_fault(error: Exception) -> None:
 
 
 class StepTracer(Tracer):
-    """Records component runs for the turn in context.
-
-    :param wrapped: the wrapped tracer, which gets every span.
-    """
+    """Records component runs for the turn in context."""
 
     def __init__(self, wrapped: Tracer) -> None:
         self.wrapped = wrapped

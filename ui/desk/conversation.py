@@ -65,10 +65,7 @@ class Bubble:
 
 
 def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str) -> tuple[Bubble, ...]:
-    """Return messages for display.
-
-    :param people: names of operators by login.
-    """
+    """Return messages for display."""
     fates = suggestions.fates(messages)
     gone = thread.superseded(messages)
     return tuple(

@@ -25,10 +25,7 @@ class SimilarChat:
 
 
 def similar(question: str, *, but: str) -> tuple[SimilarChat, ...]:
-    """Return the closed chats nearest to a question, nearest first.
-
-    :param but: the question's own chat, to exclude.
-    """
+    """Return the closed chats nearest to a question, nearest first."""
     asked = _stems(question)
     candidates = [one for one in inbox.asked_before(asked[:_STEMS], limit=_CANDIDATES) if one.chat_id != but]
     spread = Counter(stem for one in candidates for stem in set(_stems(one.text)))

@@ -39,7 +39,6 @@ class Contradiction:
 
     :param kind: what they differ in: `number`, `date`, `code`, `negation`.
     :param trusted: the side that answers go by.
-    :param at: when the pair was found.
     """
 
     kind: str

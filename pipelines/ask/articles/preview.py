@@ -161,8 +161,6 @@ def run(
 ) -> Preview:
     """Ask everything that concerns the article. Raises `CallerError` when the article would be refused.
 
-    :param ask: use case that answers; a new one if None.
-    :param on_progress: called after each question.
     :param stopping: returns whether to stop; called before each question.
     :param seated: runs the work of a question in turn with those of others. A question that takes too long is left out.
     """

@@ -44,7 +44,6 @@ class DeskChatEvents:
     """Events of a chat for an operator: stored messages and notes, presence and typing.
 
     :param after: the number of the last message that the operator has.
-    :param name: operator's name for the customer.
     """
 
     def __init__(self, chat_id: str, after: int, name: str) -> None:

@@ -47,7 +47,6 @@ class Attendance:
     """Presence in a chat, derived from announcements for one reader.
 
     :param reader: `who` and subject of the reader, who is not shown to themselves.
-    :param clock: monotonic clock in seconds.
     """
 
     def __init__(self, reader: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
@@ -110,10 +109,7 @@ class Attendance:
 
 
 class Attendances:
-    """Presence in all chats of a tenant for one reader, as `(chat_id, signal)`.
-
-    :param reader: `who` and subject of the reader.
-    """
+    """Presence in all chats of a tenant for one reader, as `(chat_id, signal)`."""
 
     def __init__(self, reader: tuple[str, str]) -> None:
         self._reader = reader
