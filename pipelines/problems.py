@@ -4,7 +4,8 @@ Nothing internal gets out: no exception text, no class or path, no echo of a val
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -108,6 +109,15 @@ def checked(model: type[Model], /, **fields: object) -> Model:
         return model.model_validate(fields)
     except ValidationError as error:
         raise from_validation(error) from None
+
+
+@contextmanager
+def refused_as(code: str, **params: str | int) -> Iterator[None]:
+    """Raise `Invalid` with this code for values that a model does not accept."""
+    try:
+        yield
+    except ValidationError as error:
+        raise Invalid(code, **params) from error
 
 
 def from_validation(error: ValidationError) -> CallerError:

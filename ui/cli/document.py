@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.markup import escape
 
 from components.ingest.inspection import InspectedChunk
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
+from pipelines.problems import refused_as
 from tenants.core.errors import Invalid
 from tenants.core.json import Json as Value
 from tenants.knowledge.catalogue import Selection
@@ -194,10 +194,8 @@ def _selection(where: Sequence[str]) -> Selection:
             conditions[name] = value
         else:
             raise Invalid("condition_invalid", condition=condition)
-    try:
+    with refused_as("condition_invalid", condition=", ".join(where)):
         return DocumentFilter.model_validate(conditions).selection()
-    except ValidationError as unfit:
-        raise Invalid("condition_invalid", condition=", ".join(where)) from unfit
 
 
 def _flags(flags: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from pipelines.ask.articles import contradictions
 from pipelines.ask.articles.contradictions import Contradiction
+from pipelines.problems import refused_as
 from tenants.core.errors import Invalid
 from tenants.knowledge import agreements, edges, rejected
 from tenants.knowledge.agreements import Agreement
@@ -78,10 +79,8 @@ def rejected_add(
     doc: Annotated[str | None, typer.Option(help=message("help.rejected_doc"))] = None,
     day: Annotated[str | None, typer.Option(help=message("help.day"))] = None,
 ) -> None:
-    try:
+    with refused_as("rejected_invalid"):
         request = RejectedRequest(text=approach, reason=reason, doc_id=doc, day=day)
-    except ValidationError as unfit:
-        raise Invalid("rejected_invalid") from unfit
     typer.echo(message("rejected_set", rejected_id=rejected.put(request.rejected()).rejected_id))
 
 

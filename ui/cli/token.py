@@ -4,14 +4,13 @@ from datetime import timedelta
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
+from pipelines.problems import refused_as
 from settings import get_settings
 from tenants.access import issued_tokens, keys, revocations
 from tenants.access.issued_tokens import IssuedToken
 from tenants.access.revocations import Revocation
 from tenants.core import context
-from tenants.core.errors import Invalid
 from tenants.privacy import resealing
 from tenants.storage import sealed
 from ui.api.token import RevocationRequest, revoked
@@ -71,10 +70,8 @@ def token_revoke(
     subject: Annotated[str | None, typer.Option("--subject", help=message("help.subject"))] = None,
     every: Annotated[bool, typer.Option("--all", help=message("help.all"))] = False,
 ) -> Revocation:
-    try:
+    with refused_as("revocation_unnamed"):
         request = RevocationRequest(token=token, token_id=token_id, subject=subject, all=every)
-    except ValidationError as unfit:
-        raise Invalid("revocation_unnamed") from unfit
     return revoked(request)
 
 

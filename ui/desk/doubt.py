@@ -4,12 +4,12 @@ from datetime import timedelta
 from typing import Annotated, Literal, TypeAlias
 
 from fastapi import Form, Query
-from pydantic import ValidationError
 from starlette.responses import Response
 
 from pipelines.ask.articles import contradictions
+from pipelines.problems import refused_as
 from pipelines.routes import OpenRouter
-from tenants.core.errors import CallerError, Invalid, OporaError
+from tenants.core.errors import CallerError, OporaError
 from tenants.desk import operators
 from tenants.knowledge import agreements, freshness, rejected
 from ui.api.relation import RejectedRequest
@@ -87,11 +87,8 @@ def router(desk: Desk) -> OpenRouter:
     @endpoints.post(f"{_REJECTED}/add")
     @or_again(listed, CallerError)
     def add_rejected(text: _Short = "", reason: _Short = "", doc_id: _Short = "") -> Response:
-        try:
+        with refused_as("rejected_invalid", text=rejected.MAX_TEXT_LENGTH, reason=rejected.MAX_REASON_LENGTH):
             request = RejectedRequest(text=text, reason=reason, doc_id=doc_id.strip() or None)
-        except ValidationError as unfit:
-            limits = {"text": rejected.MAX_TEXT_LENGTH, "reason": rejected.MAX_REASON_LENGTH}
-            raise Invalid("rejected_invalid", **limits) from unfit
         rejected.put(request.rejected())
         return back_to(_REJECTED)
 

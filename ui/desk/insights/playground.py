@@ -3,7 +3,7 @@
 from typing import Annotated, TypeAlias
 
 from fastapi import Query, Request
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from components.turn import PASSES
@@ -11,10 +11,11 @@ from pipelines.ask.chats import thread
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.playground import MOST_EXCHANGES, Earlier, PlaygroundRequest, Trial, Tried, try_out
 from pipelines.ask.runner import Runner
+from pipelines.problems import refused_as
 from pipelines.routes import OpenRouter
 from tenants.chats import store
 from tenants.chats.records import MAX_SEQ
-from tenants.core.errors import Invalid, OporaError
+from tenants.core.errors import OporaError
 from ui.desk import conversation
 from ui.desk.view import Desk
 
@@ -85,19 +86,15 @@ def _asked(form: _Form, history: tuple[Earlier, ...]) -> PlaygroundRequest:
     sides = _SIDES if form.get("both") else _SIDES[:1]
     fields = ("profile", "quality", *_THRESHOLDS)
     given = [{name: value for name in fields if (value := form.get(f"{side}_{name}", ""))} for side in sides]
-    try:
+    question = form.get("question", "").replace("\0", " ").strip()
+    with refused_as("playground_invalid", limit=QUESTION_LIMIT):
         trials = tuple(Trial.model_validate(one) for one in given)
-        question = form.get("question", "").replace("\0", " ").strip()
         return PlaygroundRequest(question=question, history=history, trials=trials)
-    except ValidationError as refused:
-        raise Invalid("playground_invalid", limit=QUESTION_LIMIT) from refused
 
 
 def _history(form: _Form) -> tuple[Earlier, ...]:
-    try:
+    with refused_as("playground_invalid", limit=QUESTION_LIMIT):
         return _HISTORY.validate_json(form.get("history") or "[]")[-MOST_EXCHANGES:]
-    except ValidationError as refused:
-        raise Invalid("playground_invalid", limit=QUESTION_LIMIT) from refused
 
 
 def _of_chat(chat_id: str, after: int) -> tuple[Earlier, ...]:
