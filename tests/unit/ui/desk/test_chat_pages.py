@@ -12,8 +12,10 @@ from components.language.texts import LOCALES
 from pipelines.ask.chats.conversations import Conversations
 from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
+from tenants.chats import store
 from tenants.core.context import COMMAND_LINE, Tenant, acting_as
 from tenants.core.errors import Conflict, Invalid, OporaError
+from tenants.desk import sessions
 from tests import desk
 from ui.desk import chat, conversation
 from ui.desk.view import names
@@ -36,8 +38,8 @@ async def test_what_was_refused_to_a_person_costs_the_customer_no_answer(
 ) -> None:
     conversations = Dropping()
     operator = SimpleNamespace(operator=SimpleNamespace(name="Ann"))
-    monkeypatch.setattr(chat.sessions, "current", lambda: operator)
-    monkeypatch.setattr(chat.store, "take", Mock(side_effect=error))
+    monkeypatch.setattr(sessions, "current", lambda: operator)
+    monkeypatch.setattr(store, "take", Mock(side_effect=error))
     monkeypatch.setattr(chat, "_conversation", lambda *_, **__: Response(status_code=409))
     routes = chat.router(Mock(), conversations).routes
     take = next(one for one in routes if isinstance(one, APIRoute) and one.path.endswith("/take"))
