@@ -7,22 +7,11 @@ import typer
 
 from components.language.texts import terminal_locale
 from settings import get_settings
-from ui.cli.terminal import Json, print_finding, print_json, texts
+from ui.cli.terminal import print_finding, texts, with_json
 from ui.doctor import examine
 from ui.doctor.finding import Finding
 
 message = texts("doctor")
-
-
-def doctor(as_json: Json = False) -> None:
-    logging.getLogger("opora.models").setLevel(logging.ERROR)  # the findings say what failed
-    found = examine(get_settings())
-    if as_json:
-        print_json([_as_json(one) for one in found])
-    else:
-        _print(found)
-    if any(one.status == "problem" for one in found):
-        raise typer.Exit(1)
 
 
 def _print(found: Sequence[Finding]) -> None:
@@ -35,3 +24,13 @@ def _print(found: Sequence[Finding]) -> None:
 def _as_json(finding: Finding) -> dict[str, object]:
     told = {name: getattr(finding, name) for name in ("check", "status", "code", "command")}
     return told | {"text": finding.words(terminal_locale())}
+
+
+def _is_bad(found: Sequence[Finding]) -> bool:
+    return any(one.status == "problem" for one in found)
+
+
+@with_json(_print, lambda found: [_as_json(one) for one in found], _is_bad)
+def doctor() -> Sequence[Finding]:
+    logging.getLogger("opora.models").setLevel(logging.ERROR)  # the findings say what failed
+    return examine(get_settings())

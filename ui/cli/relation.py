@@ -11,12 +11,7 @@ from pipelines.problems import refused_as
 from tenants.core.errors import Invalid
 from tenants.knowledge import agreements, edges, rejected
 from tenants.knowledge.agreements import Agreement
-from ui.api.relation import (
-    EdgeRequest,
-    EdgesAnswer,
-    RejectedAnswer,
-    RejectedRequest,
-)
+from ui.api.relation import EdgeRequest, EdgesAnswer, RejectedAnswer, RejectedRequest
 from ui.cli.terminal import CommandGroup, print_table
 
 edge_group = CommandGroup("relations", prefix="edge_")
