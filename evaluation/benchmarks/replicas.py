@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import count
 from pathlib import Path
 from threading import Lock, Thread
@@ -82,10 +82,8 @@ class Counts:
     chain_faults: int = 0
 
 
-FAULTS = (
-    *("lost", "otherwise", "doubled", "unanswered", "broken_streams"),
-    *("over_limit", "jobs_not_done", "documents_wrong", "messages_wrong", "chain_faults"),
-)
+_NAMES = [one.name for one in fields(Counts)]
+FAULTS = tuple(_NAMES[_NAMES.index("lost") :])
 
 
 class Node(Process):

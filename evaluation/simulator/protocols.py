@@ -43,7 +43,7 @@ class OllamaFormat:
 
     def __init__(self, request: ChatRequest) -> None:
         self._model = request.model
-        self._created = _now()
+        self._created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
     def piece(self, token: str) -> bytes:
         return _line({**self._base(token), "done": False})
@@ -178,10 +178,6 @@ def _usage(reply: ChatReply) -> dict[str, Json]:
         "completion_tokens": reply.completion_tokens,
         "total_tokens": reply.prompt_tokens + reply.completion_tokens,
     }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _line(content: Json) -> bytes:

@@ -180,7 +180,7 @@ def _meta(
         ),
         # A refusal reveals nothing of what was retrieved.
         beside=turn.evidence if turn.outcome in SHOWN else turns.Evidence(),
-        filters=_filters(turn.filters),
+        filters={name: value for name, value in asdict(turn.filters).items() if value is not None},
         query=QueryPart(
             original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
         ),
@@ -212,7 +212,3 @@ def _tokens(completed: Sequence[Call]) -> Mapping[str, int]:
         sum(call.completion_tokens for call in completed),
     )
     return {"prompt": prompt, "completion": completion, "total": prompt + completion}
-
-
-def _filters(filters: turns.Filters) -> Mapping[str, str | tuple[str, ...]]:
-    return {name: value for name, value in asdict(filters).items() if value is not None}

@@ -198,7 +198,8 @@ class _Pages:
         key = self._rendered.key(record.doc_id, record.version, record.content_hash)
         texts = self._rendered.get(key)
         if texts is None:
-            texts = tuple(_html(one.section.markdown) for one in article.sections)
+            rendered = (_MARKDOWN.render(one.section.markdown) for one in article.sections)
+            texts = tuple(map(Markup, rendered))  # the renderer escapes what it does not know
             if sum(map(len, texts)) <= _LARGEST_RENDERED:
                 self._rendered.put(key, texts)
         return texts
@@ -243,7 +244,3 @@ def _reading_limits(site: Site, address: str) -> dict[str, int]:
         f"help pages of {address}": settings.visitor_sessions_per_minute,
         f"help pages of site {site.key}": settings.site_sessions_per_minute,
     }
-
-
-def _html(markdown: str) -> Markup:
-    return Markup(_MARKDOWN.render(markdown))  # noqa: S704 - the renderer escapes what it does not know

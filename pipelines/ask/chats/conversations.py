@@ -101,7 +101,7 @@ class Conversations:
 
         posted = await asyncio.to_thread(store_message)
         if posted.chat.state == "bot":
-            self._schedule_answer(chat_id)
+            self.resume(chat_id)
         return posted
 
     async def edit(self, chat_id: str, message_id: str, words: str, client_id: str | None = None) -> Posted:
@@ -138,7 +138,7 @@ class Conversations:
             return store.get(chat_id)
 
         chat = await asyncio.to_thread(ask_again)
-        self._schedule_answer(chat_id)
+        self.resume(chat_id)
         return chat
 
     async def branch(self, chat_id: str, message_id: str) -> Chat:
@@ -182,10 +182,6 @@ class Conversations:
         channel = self._channels.get((context.current().tenant_id, chat_id))
         if channel is not None and channel.live is not None and channel.live.stream is not None:
             channel.live.stream.stop()
-
-    def resume(self, chat_id: str) -> None:
-        """Answer what waits for an answer, such as a message whose answer was cut off by the end of a process."""
-        self._schedule_answer(chat_id)
 
     async def admit_message(self, chat_id: str) -> None:
         """Count a message, or a file, of the caller in a chat. Raises `RateLimited`."""
@@ -231,7 +227,8 @@ class Conversations:
         if channel is not None and channel.task is None and not channel.followers:
             del self._channels[key]
 
-    def _schedule_answer(self, chat_id: str) -> None:
+    def resume(self, chat_id: str) -> None:
+        """Answer what waits for an answer, such as a message whose answer was cut off by the end of a process."""
         channel = self._channel(chat_id)
         channel.rerun = True
         if channel.task is None:

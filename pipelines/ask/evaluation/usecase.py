@@ -58,10 +58,6 @@ OnProgress: TypeAlias = Callable[[int, int], None]
 """Called with the number of finished questions and the total."""
 
 
-def _unobserved(done: int, total: int) -> None:
-    """Ignore the progress."""
-
-
 class Evaluation:
     """Runs the evaluation of the tenant in context, and at night of every tenant. Thread-safe.
 
@@ -98,7 +94,7 @@ class Evaluation:
         with self._lock:
             return context.current().tenant_id in self._queued
 
-    def run(self, on_progress: OnProgress = _unobserved) -> Report:
+    def run(self, on_progress: OnProgress = lambda _done, _total: None) -> Report:
         """Ask all questions here and now."""
         _check_can_run()
         return reports.report(self._run(None, on_progress))
@@ -133,7 +129,7 @@ class Evaluation:
 
     def _work(self, tenant_id: str, due: datetime | None) -> None:
         try:
-            self._run(due, _unobserved)
+            self._run(due)
         except Busy as elsewhere:
             log.info("evaluation of %r left out: %s", tenant_id, elsewhere.code)
         except Exception as error:
@@ -142,7 +138,7 @@ class Evaluation:
             with self._lock:
                 self._queued.discard(tenant_id)
 
-    def _run(self, due: datetime | None, on_progress: OnProgress) -> str:
+    def _run(self, due: datetime | None, on_progress: OnProgress = lambda _done, _total: None) -> str:
         """Make a run as the only one of the tenant's, of all threads and processes. Return its id."""
         name = f"~evaluation-{Tenant(context.current().tenant_id, '').key()}"
         try:
