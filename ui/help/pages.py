@@ -96,6 +96,7 @@ def router(limiter: RateLimiter) -> OpenRouter:
     def send_style(
         accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
     ) -> Response:
+        """Serve the style sheet of the help centre."""
         return sent(style, "text/css", _FOR_GOOD, accept_encoding, if_none_match)
 
     @endpoints.get("/help/{site}", include_in_schema=False)

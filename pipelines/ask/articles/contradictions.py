@@ -39,6 +39,7 @@ class Contradiction:
 
     :param kind: what they differ in: `number`, `date`, `code`, `negation`.
     :param trusted: the side that answers go by.
+    :param at: when the pair was found.
     """
 
     kind: str
