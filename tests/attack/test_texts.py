@@ -5,7 +5,6 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from markupsafe import Markup
 from starlette.testclient import TestClient
 
 import app
@@ -149,13 +148,13 @@ def test_an_article_is_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     installation = Settings(data_dir=tmp_path)
     Registry(installation).add(ATTACKER)
     rendered: list[str] = []
-    render = pages._html
+    render = pages._MARKDOWN.render
 
-    def counted(markdown: str) -> Markup:
+    def counted(markdown: str) -> str:
         rendered.append(markdown)
-        return render(markdown)
+        return str(render(markdown))
 
-    monkeypatch.setattr(pages, "_html", counted)
+    monkeypatch.setattr(pages._MARKDOWN, "render", counted)
     token = issue(installation, ATTACKER, scopes=ALL_SCOPES, subject="anna", ttl_seconds=600)
     document = {"doc_id": "table", "title": "Table", "text": f"|a|b|\n|-|-|\n{'|x|y|' * 100}\n"}
     with in_force(installation), TestClient(app.create_app(installation)) as client:

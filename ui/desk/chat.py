@@ -128,4 +128,192 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations
     again = _again(desk)
 
     @endpoints.post(f"{_ONE}/reply")
+    @opens(takes_turns=True)
     @again
+    async def reply(
+        chat_id: str,
+        text: _Text = "",
+        seen: _Seq = 0,
+        client_id: Annotated[str, Form()] = "",
+        suggestion: _MessageId = "",
+    ) -> Response:
+        name, known = sessions.current().operator.name, _known_id(client_id)
+        send = partial(store.reply, seen=seen, name=name, client_id=known, suggestion=suggestion or None)
+        await asyncio.to_thread(send, chat_id, _checked(text))
+        conversations.drop(chat_id)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/note")
+    @again
+    def note(chat_id: str, text: _Text = "") -> Response:
+        store.note(chat_id, _checked(text), name=sessions.current().operator.name)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/article")
+    @opens(scope="ingest")
+    @again
+    def write_article(chat_id: str) -> Response:
+        return back_to(f"/desk/articles/{from_chat.write(chat_id).article_id}")
+
+    @endpoints.post(f"{_ONE}/suggest")
+    @_again(desk, Invalid, TryAgain)
+    async def suggest(chat_id: str) -> Response:
+        await suggestions.suggest(conversations.runner, chat_id)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/discard")
+    def discard(chat_id: str, suggestion: _MessageId = "") -> Response:
+        store.discard_suggestion(chat_id, suggestion)
+        return back_to(_path(chat_id))
+
+
+def _add_moving(endpoints: OpenRouter, desk: Desk, conversations: Conversations) -> None:
+    again = _again(desk)
+
+    @endpoints.post(f"{_ONE}/take")
+    @opens(takes_turns=True)
+    @again
+    async def take(chat_id: str, version: _Version = None) -> Response:
+        name = sessions.current().operator.name
+        await asyncio.to_thread(store.take, chat_id, version=version, name=name)
+        conversations.drop(chat_id)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/hand_back")
+    @again
+    def hand_back(chat_id: str, version: _Version = None) -> Response:
+        store.hand_back(chat_id, version=version)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/snooze")
+    @again
+    def snooze(
+        chat_id: str, hours: Annotated[float, Form(gt=0, le=_MOST_HOURS)] = 24, version: _Version = None
+    ) -> Response:
+        store.snooze(chat_id, datetime.now(UTC) + timedelta(hours=hours), version=version)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/resolve")
+    @again
+    def resolve(chat_id: str, version: _Version = None) -> Response:
+        store.resolve(chat_id, version=version)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/reopen")
+    @again
+    def reopen(chat_id: str, version: _Version = None) -> Response:
+        store.reopen(chat_id, version=version, name=sessions.current().operator.name)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/undo")
+    @again
+    def take_back(chat_id: str) -> Response:
+        undo.undo(chat_id)
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/transfer")
+    @again
+    def transfer(chat_id: str, operator: Annotated[str, Form(max_length=100)], version: _Version = None) -> Response:
+        # Only if an operator is available to take it.
+        heir = operators.get(operator)
+        store.transfer(chat_id, heir.login, version=version, name=heir.name)
+        return back_to(_path(chat_id))
+
+
+def _add_replies(endpoints: OpenRouter, desk: Desk) -> None:
+    def listed(refused: OporaError | None = None, title: str = "", text: str = "") -> Response:
+        return desk.page(
+            "replies.html",
+            refused,
+            section="inbox",
+            replies=replies.all(),
+            variables=replies.VARIABLES,
+            title=title,
+            text=text,
+        )
+
+    @endpoints.get("/desk/replies")
+    def show_replies() -> Response:
+        return listed()
+
+    @endpoints.post("/desk/replies/add")
+    @or_again(listed, Invalid)
+    def add_reply(title: _Text = "", text: _Text = "") -> Response:
+        replies.add(title, text)
+        return back_to("/desk/replies")
+
+    @endpoints.post("/desk/replies/remove")
+    def remove_reply(reply_id: Annotated[str, Form(max_length=64)]) -> Response:
+        replies.remove(reply_id)
+        return back_to("/desk/replies")
+
+
+def _conversation(
+    desk: Desk, chat_id: str, refused: OporaError | None = None, *, before: int | None = None, text: str = ""
+) -> Response:
+    """Return the page of a chat.
+
+    :param text: the operator's unsent text.
+    """
+    me, locale = sessions.current().operator, reader_locale()
+    chat, staff = store.get(chat_id), operators.all()
+    people = conversation.names(staff)
+    shown = inbox.stretch(chat.chat_id, before=before)
+    return desk.page(
+        "chat.html",
+        refused,
+        section="inbox",
+        chat=chat,
+        site={one.key: one.name for one in sites.own()}.get(chat.site, chat.site),
+        who=conversation.customer(chat, locale),
+        bubbles=conversation.bubbles(shown.messages, people, locale),
+        earlier=shown.messages[0].seq if shown.earlier else None,
+        newest=before is None,
+        people=people,
+        acts=conversation.possible(chat, me.login),
+        undoable=undo.is_possible(chat),
+        others=conversation.others(chat, staff, me.login),
+        canned=conversation.canned(chat, me),
+        draft=conversation.draft(chat),
+        delivery=conversation.delivery(chat, locale),
+        article=articles.of_chat(chat.chat_id),
+        writes=may("ingest"),
+        limit=REPLY_LIMIT,
+        queue=desk.shared.get(partial(inbox.page, "waiting", limit=20), "queue"),
+        waiting=desk.shared.get(partial(inbox.count, "waiting"), "waiting"),
+        customer=conversation.customer,
+        fault=_in_words(refused) if refused else "",
+        text=text,
+    )
+
+
+def _again(desk: Desk, *refusals: type[OporaError]) -> Callable[[Endpoint], Endpoint]:
+    """Show the current chat, the reason for the rejection and the operator's text if an action is rejected."""
+
+    def show(refused: OporaError, chat_id: str, text: str = "", **_: object) -> Response:
+        return _conversation(desk, chat_id, refused, text=text)
+
+    return or_again(show, *refusals)
+
+
+def _in_words(refused: OporaError) -> str:
+    if "state" in refused.params:
+        named = texts.text(f"chats.state.{refused.params['state']}", reader_locale())
+        refused = type(refused)(refused.code, **{**refused.params, "state": named})
+    return problems.detail(refused)
+
+
+def _checked(text: str) -> str:
+    words = text.replace("\r\n", "\n").replace("\0", "").strip()
+    if not 1 <= len(words) <= REPLY_LIMIT:
+        raise Invalid("message_length", limit=REPLY_LIMIT)
+    return words
+
+
+def _known_id(client_id: str) -> str | None:
+    """Return the id that the page assigned to a message, so that a repeated send stores it once."""
+    return f"desk:{client_id}" if client_id and client_id.isalnum() and len(client_id) <= 64 else None
+
+
+def _path(chat_id: str) -> str:
+    return f"/desk/chat/{chat_id}"
