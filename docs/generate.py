@@ -38,7 +38,6 @@ Json: TypeAlias = dict[str, Any]  # A decoded JSON document.
 FOLDER = ROOT / "docs" / "reference"
 _INCLUDED = {"contributing": "CONTRIBUTING.md", "security-policy": "SECURITY.md", "changelog": "CHANGELOG.md"}
 _OWN_TYPE = re.compile(r"type: ((?:components|tenants)\.[\w.]+)")
-_TRAINING = {"components.understand.train_intent"}  # needs scikit-learn, which only the development environment has
 _PARAM = re.compile(r":param (\w+): (.*?)(?=\n\s*:|\n\s*\n|\Z)", re.DOTALL)
 
 
@@ -191,8 +190,7 @@ def _option(option: Any) -> tuple[str, str, str]:  # noqa: ANN401 - a private ty
 def steps() -> str:
     """Return the graphs of the deployed pipelines, our classes for YAML, and the profiles."""
     for module in walk_packages(components.__path__, "components."):
-        if module.name not in _TRAINING:
-            import_module(module.name)
+        import_module(module.name)
     registered = {name: cls for name, cls in component.registry.items() if name.startswith("components.")}
     others = {name: _class(name) for name in sorted(_types_in_yaml() - set(registered))}
     graphs = "\n".join(

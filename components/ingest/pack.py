@@ -100,7 +100,8 @@ def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = F
         drafts.append(Part((), title, count_tokens(title), (0, 0)))
     groups: list[list[Part]] = []
     for at, part in enumerate(drafts):
-        leads_on = at + 1 < len(drafts) and _is_below(drafts[at + 1].path, part.path)
+        following = drafts[at + 1].path if at + 1 < len(drafts) else ()
+        leads_on = len(following) > len(part.path) and following[: len(part.path)] == part.path
         if groups and not apart and _mergeable(groups[-1], part, sizes, leads_on=leads_on):
             groups[-1].append(part)
         else:
@@ -304,10 +305,6 @@ def _overlap(own: Sequence[_Piece], limit: int) -> list[_Piece]:
             before = piece.before if start == 0 else "\n" if "\n" in piece.text[:start][-2:] else " "
             repeated.append(_Piece(sentence, tokens, before, page=piece.page))
     return repeated[::-1]
-
-
-def _is_below(path: Path, ancestor: Path) -> bool:
-    return len(path) > len(ancestor) and path[: len(ancestor)] == ancestor
 
 
 def _mergeable(group: Sequence[Part], part: Part, sizes: Sizes, *, leads_on: bool) -> bool:

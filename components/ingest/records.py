@@ -23,11 +23,6 @@ _MAY_BE_EMPTY = frozenset({"project_key", "evidence_tier", "source_type"})
 _MAX_TITLE_LENGTH = 500
 
 
-def properties(meta: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the properties among a chunk's metadata."""
-    return {name: meta[name] for name in PROPERTIES}
-
-
 def described(meta: Mapping[str, Json]) -> dict[str, Any]:
     """Return the fields that a record shares with its document's chunks, in the form of the record."""
     fields: dict[str, Any] = {name: meta[name] for name in _DESCRIBED}
@@ -94,7 +89,7 @@ def document_record(
         chunk_ids=tuple(chunk.chunk_id for chunk in revision.chunks),
         flags=tuple(sorted({str(flag) for chunk in revision.chunks for flag in _listed(chunk.meta.get("flags"))})),
         version=version,
-        given=properties(source_meta),
+        given={name: source_meta[name] for name in PROPERTIES},
         overrides=overrides,
     )
 

@@ -15,7 +15,6 @@ import signal
 import struct
 import subprocess
 import sys
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Timer
@@ -25,7 +24,9 @@ from weakref import finalize
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, StrictInt, StrictStr, ValidationError
 
 from components.ingest.formats.parsed import FileFlag, Markup, Parsed
+from tenants.core import context
 from tenants.core.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, TryAgain, UnsupportedMedia
+from tenants.work.fair_semaphore import FairSemaphore
 
 SECONDS = 18.0
 """Time limit of a file, so that a job over one file, with all transfers, ends within 20 seconds."""
@@ -82,7 +83,7 @@ class Sandbox:
 
     Workers start when needed and end with this object.
 
-    :param workers: how many requests are answered at once; further callers wait.
+    :param workers: how many requests are answered at once; further callers wait, and tenants take turns.
     :param seconds: wall time of one request, after which its worker is killed.
     :param requests: after so many a worker is replaced.
     """
@@ -91,7 +92,7 @@ class Sandbox:
         self.program = _PROGRAM
         self.seconds = seconds
         self.requests = requests
-        self._places = _Places(workers)
+        self._places = FairSemaphore(workers)
         self._lock = Lock()
         self._idle: list[_Worker] = []
         finalize(self, _stop_all, self._idle)
@@ -133,7 +134,7 @@ class Sandbox:
 
     def _ask(self, name: str, data: bytes) -> bytes:
         """Return a worker's answer, unchecked. Raises `CallerError` when it is missing."""
-        with self._places:
+        with self._places.permit(context.holder()):
             while True:
                 with self._lock:
                     worker = self._idle.pop() if self._idle else None
@@ -152,35 +153,6 @@ class Sandbox:
                     with self._lock:
                         self._idle.append(worker)
                 return answer
-
-
-class _Places:
-    """Places for a number of threads, given to waiting threads in order of arrival.
-
-    A semaphore lets a thread that has just left in again before the waiting ones wake up. So two tenants with many slow
-    files kept the files of all others waiting.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._waiting: deque[Event] = deque()
-        self._lock = Lock()
-
-    def __enter__(self) -> None:
-        own = Event()
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return
-            self._waiting.append(own)
-        own.wait()
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            if self._waiting:
-                self._waiting.popleft().set()
-            else:
-                self._free += 1
 
 
 class _Retired(Exception):

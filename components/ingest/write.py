@@ -18,7 +18,7 @@ from haystack import component
 
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
-from components.ingest.document import Chunk, Flagged, Refusal, Revision, SourceDocument
+from components.ingest.document import Chunk, Flagged, Refusal, Revision
 from components.ingest.encode import Payload, Text, embedded, encoded, meta_of, payload_of, terms_of, text_of
 from components.ingest.metadata import declared_edges, declared_rejected
 from components.ingest.records import description, document_record, document_version
@@ -107,7 +107,7 @@ def within_limit(revisions: Sequence[Revision]) -> tuple[list[Revision], list[Re
     doc_ids = [revision.document.doc_id for revision in revisions]
     records = stored_documents.find(doc_ids) if limit else {}
     room = limit - open_collection().count() if limit else 0
-    declared = [_declared_by(revision.document) for revision in revisions]
+    declared = [len(declared_edges(one.document)) + len(declared_rejected(one.document)) for one in revisions]
     room_for_relations, related = relations.room_of(doc_ids) if any(declared) else (0, {})
     fitting, refusals = list[Revision](), list[Refusal]()
     for revision, own in zip(revisions, declared, strict=True):
@@ -129,10 +129,6 @@ def within_limit(revisions: Sequence[Revision]) -> tuple[list[Revision], list[Re
     return fitting, refusals
 
 
-def _declared_by(document: SourceDocument) -> int:
-    return len(declared_edges(document)) + len(declared_rejected(document))
-
-
 @dataclass(frozen=True, slots=True)
 class FinalRevision:
     """A revision in its stored form.
@@ -144,10 +140,6 @@ class FinalRevision:
     revision: Revision
     record: DocumentRecord
     version: DocumentVersion | None
-
-
-def _open(first: EncoderSettings) -> Collection:
-    return open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
 
 
 def _payloads(chunks: Iterable[Chunk]) -> dict[str, Payload]:
@@ -171,7 +163,7 @@ def _missing(payloads: Mapping[str, Payload], stored: Mapping[str, Payload]) -> 
 
 
 def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prepared) -> WriteCounts:
-    collection = _open(first)
+    collection = open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
     settled = finalised(revisions, records)

@@ -29,8 +29,8 @@ _COUNT = 4
 
 def is_quoted(claim: str, passage: Passage) -> bool:
     """Return whether the passage contains the claim verbatim: "E2" does not quote "E20", nor 1 quote 1,5 or 1 200."""
-    text = _flat(passage.text)
-    return any(_holds(text, _flat(said)) for said in dict.fromkeys((claim, _ITEM.sub("", claim))))
+    text = flat(passage.text)
+    return any(_holds(text, flat(said)) for said in dict.fromkeys((claim, _ITEM.sub("", claim))))
 
 
 def _holds(text: str, said: str) -> bool:
@@ -96,5 +96,6 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset((*numbers(text, text), *numbers(_RATIO.sub(":", text), text)))
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """Return a text for comparison: folded, on one line."""
     return " ".join(fold(text).split())

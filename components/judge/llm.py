@@ -6,12 +6,11 @@ local judgement and mark the turn as degraded.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from components.answer.drafts import topics
 from components.answer.packing import formatted
+from components.judge.claims import flat
 from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, ProposalsForm
-from components.language.normalise import fold
 from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.prompts import block
@@ -21,8 +20,6 @@ from components.turn import Claim, Passage, RejectedApproach, SelfEvaluation
 
 _NEAR_TOPIC = 40
 """The relevance that the prompt gives to an answer near the topic."""
-
-Verdict = Literal["fully", "partially", "cannot"]
 
 # The share of answers that readers called an answer, by the evaluator's verdict: 40 of 46 `fully`, 16 of 33
 # `partially` (two help centres, 106 questions, Russian and English, 2026-11).
@@ -178,9 +175,5 @@ def _marked(claim: Claim) -> str:
 
 def _quote(quote: str, claim: Claim, passages: Mapping[int, Passage]) -> str:
     """Return the quote where a cited passage holds it, else nothing."""
-    said = _flat(quote)
-    return quote.strip() if said and any(said in _flat(passages[n].text) for n in claim.citations) else ""
-
-
-def _flat(text: str) -> str:
-    return " ".join(fold(text).split())
+    said = flat(quote)
+    return quote.strip() if said and any(said in flat(passages[n].text) for n in claim.citations) else ""

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from components.language.letters import is_shouted, letters, switched
+from components.language.letters import Reading, is_shouted, letters, switched
 from components.language.normalise import CYRILLIC_LOOKALIKES, fold
 from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
 
@@ -32,15 +31,6 @@ _PLAUSIBLE = 3.3  # mean cost per letter pair of what looks like a word already
 _ALONE = 6.0  # the most that a short or plausible word gains: not enough without its neighbours
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    start: int
-    end: int
-    text: str
-    gain: float
-    vote: float
-
-
 def layout(text: str, vocabulary: Vocabulary = EMPTY) -> str | None:
     """Return `text` with words typed in the wrong layout repaired, or None if there are no such words.
 
@@ -54,10 +44,8 @@ def layout(text: str, vocabulary: Vocabulary = EMPTY) -> str | None:
             for match in _TOKEN.finditer(text)
             if _one_layout(match.group(), script)
         ]
-        switches = switched([r.gain for r in readings], [r.vote for r in readings])
-        for reading, switch in zip(readings, switches, strict=True):
-            if switch:
-                repaired = repaired[: reading.start] + reading.text + repaired[reading.end :]
+        for reading in switched(readings):
+            repaired = repaired[: reading.start] + reading.texts[0] + repaired[reading.end :]
     return repaired if repaired != text else None
 
 
@@ -72,7 +60,7 @@ def _one_layout(token: str, script: re.Pattern[str]) -> bool:
 
 def _readings(
     match: re.Match[str], table: dict[int, int], vocabulary: Vocabulary, *, shouted: bool
-) -> Iterator[_Reading]:
+) -> Iterator[Reading]:
     """Yield the token read in the other layout; a mark at either end may be a letter there or a mark after all."""
     token = match.group()
     to_russian = table is _TO_CYRILLIC
@@ -100,7 +88,7 @@ def _readings(
             gain = gain if doubtful else min(gain, _ALONE)
             if _is_code(typed) and not _is_code(word.translate(CYRILLIC_LOOKALIKES)):
                 gain = -_KNOWN_WORD_BONUS
-            yield _Reading(match.start(), match.end(), token_read, gain, 0.0 if name else gain)
+            yield Reading(match.start(), match.end(), (token_read,), gain, 0.0 if name else gain)
 
 
 def _is_code(word: str) -> bool:

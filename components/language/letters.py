@@ -7,6 +7,7 @@ step (`A` 0.0, `B` 0.4, …); a space marks the beginning and the end of a word.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
 from operator import add
@@ -56,17 +57,29 @@ def letters(language: Language) -> Letters:
     return Letters(costs, table["frequent"].split())
 
 
-def switched(gains: Sequence[float], votes: Sequence[float]) -> list[bool]:
-    """Return for each word whether to use its other reading, given the gain (in nats) of each word alone.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Other readings of a word, the likeliest first: their gain (in nats) and the word's vote for its neighbours."""
+
+    start: int
+    end: int
+    texts: tuple[str, ...]
+    gain: float
+    vote: float
+
+
+def switched(readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings to use in place of what was typed.
 
     A person types a whole phrase in one layout or alphabet, so the other words' votes count too: they carry a doubtful
     word either way, but cannot outweigh a clear one.
     """
-    bounded = [max(-15.0, min(15.0, vote)) for vote in votes]
-    total = sum(bounded)
+    votes = [max(-15.0, min(15.0, one.vote)) for one in readings]
+    total = sum(votes)
     return [
-        gain + 0.8 * max(-18.0, min(14.0, total - vote)) > _SWITCHED_FROM
-        for gain, vote in zip(gains, bounded, strict=True)
+        one
+        for one, vote in zip(readings, votes, strict=True)
+        if one.gain + 0.8 * max(-18.0, min(14.0, total - vote)) > _SWITCHED_FROM
     ]
 
 

@@ -37,7 +37,7 @@ def recover(question: str, vocabulary: Vocabulary) -> Recovered | None:
     One kind of repair at a time: a layout or an alphabet spells the very keys that were pressed, while each corrected
     word is a guess.
     """
-    if not unknown_words(question, vocabulary):
+    if all(vocabulary.knows(word.text) for word in words(question)):
         return None
     if (retyped := layout(question, vocabulary)) is not None:
         return Recovered("layout", retyped)
@@ -45,11 +45,6 @@ def recover(question: str, vocabulary: Vocabulary) -> Recovered | None:
         return Recovered("transliteration", readings[0], readings[1:])
     corrected = spelling(question, vocabulary)
     return Recovered("typo", corrected) if corrected is not None else None
-
-
-def unknown_words(question: str, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the words of `question` that are neither frequent ones nor the knowledge base's, in order."""
-    return tuple(word.text for word in words(question) if not vocabulary.knows(word.text))
 
 
 def vocabulary_of(words: Mapping[str, int], stems: Collection[str] | None = None) -> Vocabulary:

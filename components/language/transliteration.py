@@ -3,10 +3,9 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
-from components.language.letters import is_shouted, letters, like, switched
+from components.language.letters import Reading, is_shouted, letters, like, switched
 from components.language.normalise import fold
 from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
 from components.language.words import MAX_LENGTH
@@ -67,15 +66,6 @@ _KNOWN_WORD_BONUS = 10.0
 _ALONE = 3.0  # maximum gain of a short word or an unknown reading; too little without its neighbours
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    start: int
-    end: int
-    texts: tuple[str, ...]
-    gain: float
-    vote: float
-
-
 def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 3) -> tuple[str, ...]:
     """Return `text` with Russian words in Latin letters transliterated, likeliest reading first.
 
@@ -85,8 +75,7 @@ def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 
     shouted = is_shouted(text)
     tokens = (match for match in _TOKEN.finditer(text) if len(match.group()) <= MAX_LENGTH)
     readings = [_reading(match, vocabulary, shouted=shouted) for match in tokens]
-    switches = switched([r.gain for r in readings], [r.vote for r in readings])
-    chosen = [reading for reading, switch in zip(readings, switches, strict=True) if switch and reading.texts]
+    chosen = [reading for reading in switched(readings) if reading.texts]
     variants: dict[str, None] = {}
     for rank in range(limit if chosen else 0):
         replaced = text
@@ -97,11 +86,11 @@ def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 
     return tuple(variants)
 
 
-def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> _Reading:
+def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> Reading:
     typed = match.group()
     ranked = sorted((cost - _bonus(word, vocabulary), word) for word, cost in _candidates(fold(typed)))
     if not ranked:
-        return _Reading(match.start(), match.end(), (), 0.0, 0.0)
+        return Reading(match.start(), match.end(), (), 0.0, 0.0)
     best_cost, best = ranked[0]
     is_known = vocabulary.knows(typed) or vocabulary.knows(typed.partition("'")[0])
     abbreviation = bool(_SHOUT.fullmatch(typed)) and not shouted
@@ -114,7 +103,7 @@ def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> 
         gain -= _KNOWN_WORD_BONUS
     likely = [word for _, word in ranked if not vocabulary.knows(best) or vocabulary.knows(word)]
     texts = tuple(like(typed, word) for word in likely[:3])
-    return _Reading(match.start(), match.end(), texts, gain, 0.0 if name else gain)
+    return Reading(match.start(), match.end(), texts, gain, 0.0 if name else gain)
 
 
 def _bonus(word: str, vocabulary: Vocabulary) -> float:

@@ -98,11 +98,6 @@ def stems(text: str) -> list[str]:
     return [stem for stem, stop in analysed if not stop]
 
 
-def content_words(text: str) -> list[str]:
-    """Return the content words of `text` in order as written, function words left out."""
-    return [word for word in _WORD.findall(text) if not analyse(word)[1]]
-
-
 def content_terms(texts: Iterable[Iterable[str]]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the distinct content stems, and the distinct content words folded, of texts given as their words."""
     distinct = {word for text_words in texts for word in text_words}

@@ -11,9 +11,4 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def read_yaml(path: Path) -> Any:  # noqa: ANN401 - what it is, the file says
     """Parse a YAML file with the safe loader: plain values only, no objects."""
-    return parse_yaml(path.read_bytes())
-
-
-def parse_yaml(text: str | bytes) -> Any:  # noqa: ANN401
-    """Parse YAML text with the safe loader: plain values only, no objects."""
-    return yaml.load(text, Loader=_LOADER)  # noqa: S506 - either loader is safe
+    return yaml.load(path.read_bytes(), Loader=_LOADER)  # noqa: S506 - either loader is safe

@@ -29,8 +29,16 @@ _NOT = re.compile(r"(?<=[a-z])n['’]t\b", re.IGNORECASE)
 def indices(text: str) -> npt.NDArray[np.int64]:
     """Return the distinct dimensions (0 to `DIMENSIONS` - 1) that `text` switches on, ascending."""
     plain = _with_few_numbers(_NOT.sub(" not", clean(text)))
-    hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _features(plain)}
+    hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _named(plain)}
     return np.fromiter(sorted(hashed), dtype=np.int64, count=len(hashed))
+
+
+def features(text: str) -> npt.NDArray[np.float32]:
+    """Return the features of a text as a vector of length 1."""
+    active = indices(text)
+    vector = np.zeros(DIMENSIONS, dtype=np.float32)
+    vector[active] = max(1, len(active)) ** -0.5
+    return vector
 
 
 def _with_few_numbers(text: str) -> str:
@@ -42,7 +50,7 @@ def _with_few_numbers(text: str) -> str:
     return text[:MAX_LENGTH]
 
 
-def _features(text: str) -> Iterator[str]:
+def _named(text: str) -> Iterator[str]:
     stems = [word.stem for word in words(text)]
     yield from (f"w {stem}" for stem in stems)
     yield from (f"p {first} {second}" for first, second in zip(["^", *stems], [*stems, "$"], strict=True))

@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from haystack import component
 
 from components.judge.terms import known_share
@@ -17,12 +14,11 @@ from components.language.normalise import clean
 from components.language.recovery import repair_layout
 from components.nested import Nested
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
-from components.understand.features import MAX_LENGTH, indices
+from components.understand.features import MAX_LENGTH, features
 from components.understand.followup import leaning, named, previous, standalone
 from components.understand.gibberish import is_gibberish
-from components.understand.meaning import MeaningModel, vector_of
+from components.understand.meaning import MEANING_MODEL, WORDS_MODEL, model, vector_of
 
-MODEL = Path(__file__).parent / "intent.npz"
 FIXED: Mapping[Intent, tuple[Outcome, Reason]] = MappingProxyType(
     {
         "nonsense": ("nonsense", "no_intent"),
@@ -73,29 +69,8 @@ class Reading(Frozen):
     kind: str = ""
 
 
-class IntentModel:
-    """A trained linear classifier, read from its file. Pure arithmetic, thread-safe."""
-
-    def __init__(self, path: Path = MODEL) -> None:
-        with np.load(path, allow_pickle=False) as stored:
-            self.labels = [str(label) for label in stored["labels"]]
-            self._weights: npt.NDArray[np.int8] = np.ascontiguousarray(stored["weights"].T)
-            self._scales: npt.NDArray[np.float32] = stored["scales"]
-            self._biases: npt.NDArray[np.float32] = stored["biases"]
-            self.digest = str(stored["digest"])
-
-    def probabilities(self, text: str) -> dict[str, float]:
-        """Return the probability of each label; they add up to 1."""
-        active = indices(text)
-        scores = self._biases.astype(np.float64)
-        if len(active):
-            scores += self._weights[active].sum(axis=0, dtype=np.int64) * self._scales / len(active) ** 0.5
-        odds = np.exp(scores - scores.max())
-        return dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
-
-    def read(self, text: str) -> Reading:
-        """Return the likeliest intent other than a question, with its probability, likeliest risk class and kind."""
-        return _reading(self.probabilities(text))
+def _by_words(message: str) -> Mapping[str, float]:
+    return model(WORDS_MODEL).probabilities(features(message))
 
 
 def _reading(probabilities: Mapping[str, float]) -> Reading:
@@ -110,8 +85,6 @@ def _reading(probabilities: Mapping[str, float]) -> Reading:
     return Reading(best, by_intent[best], _LABELS[kind][1], kind)
 
 
-_MATTER_FROM = 0.5
-"""Probability of a matter by meaning, above which a question follows a greeting."""
 _MATTERS = frozenset({"answerable", "cancellation", "billing_dispute", "lost_access", "medical", "danger", "legal"})
 """Labels of messages about a matter. Any other label is a tone, by which the models agree better than by matters."""
 
@@ -158,14 +131,12 @@ class IntentClassifier(Nested):
         self.tone_from = tone_from
         self.plea_from = plea_from
         self.familiar_from = familiar_from
-        self._model: IntentModel | None = None
-        self._meaning: MeaningModel | None = None
         if unknown := set(self.thresholds) - set(FIXED):
             raise ValueError(f"no such intents: {sorted(unknown)}; there are {', '.join(FIXED)}")
 
     def warm_up(self) -> None:
         """Load the model, once."""
-        self._loaded()
+        model(WORDS_MODEL)
 
     @component.output_types(question=str, fixed=Reading, doubt=Reading)
     def run(self, question: str, history: list[Exchange] | None = None) -> dict[str, Any]:
@@ -180,8 +151,6 @@ class IntentClassifier(Nested):
             point = self._read(to_the_point(typed))
             if point is not None and point.kind != "acknowledgement":
                 reading = point
-            elif point is None and self._is_question(to_the_point(typed)):
-                reading = None
         completed = standalone(typed, history or ()) or typed
         if reading is not None and reading.intent in _UNCLEAR and (reading.kind != PLEA or leaning(typed) == "surely"):
             reading = self._read(completed)
@@ -196,13 +165,13 @@ class IntentClassifier(Nested):
         :param has_topic: whether the conversation has a topic; then a plea is about that.
         """
         typed = repair_layout(to_the_point(question))
-        by_words = self._loaded().probabilities(typed)
+        by_words = _by_words(typed)
         vector = vector_of(typed)
         if vector is None:
             doubt = _reading({label: share for label, share in by_words.items() if label not in _MATTERS})
             is_doubtful = doubt.intent == "irrelevant" and doubt.probability >= self.doubt_from
         else:
-            by_meaning = self._by_meaning().probabilities(vector)
+            by_meaning = model(MEANING_MODEL).probabilities(vector)
             tones = {
                 label: (share + by_words[label]) / 2 for label, share in by_meaning.items() if label not in _MATTERS
             }
@@ -213,17 +182,11 @@ class IntentClassifier(Nested):
         is_off = self._threshold(doubt.intent) > 1
         return doubt if is_doubtful and not is_off and not is_familiar and not codes(question) else None
 
-    def _is_question(self, message: str) -> bool:
-        """Return whether a message is rather about a matter than not, by its meaning; False if it has no vector."""
-        vector = vector_of(repair_layout(message))
-        by_meaning = self._by_meaning().probabilities(vector) if vector is not None else {}
-        return sum(share for label, share in by_meaning.items() if label in _MATTERS) > _MATTER_FROM
-
     def _read(self, question: str) -> Reading | None:
         """Return the intent if it settles the question; None if a document could answer it."""
         if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
             return Reading("nonsense", 1.0, kind="nonsense")
-        reading = self._loaded().read(repair_layout(question))
+        reading = _reading(_by_words(repair_layout(question)))
         if reading.probability < self._threshold(reading.intent):
             return None
         names_topic = (reading.kind == PLEA and (codes(question) or len(named(question)) > _MAX_NAMED_IN_PLEA)) or (
@@ -234,16 +197,6 @@ class IntentClassifier(Nested):
     def _is_on_topic(self, question: str) -> bool:
         """Return whether the message names a code or is in the words of the knowledge base."""
         return bool(codes(question)) or known_share(repair_layout(question)) >= self.familiar_from
-
-    def _loaded(self) -> IntentModel:
-        if self._model is None:
-            self._model = IntentModel()
-        return self._model
-
-    def _by_meaning(self) -> MeaningModel:
-        if self._meaning is None:
-            self._meaning = MeaningModel()
-        return self._meaning
 
     def _threshold(self, intent: Intent) -> float:
         return self.thresholds.get(intent, self.threshold)

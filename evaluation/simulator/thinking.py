@@ -10,7 +10,7 @@ from components.language.identifiers import codes
 from components.language.marks import ITEM
 from components.language.relatives import families, relatives
 from components.language.sentences import sentence_spans
-from components.language.words import content_words, stems
+from components.language.words import stems, words
 from components.understand.followup import leaning
 from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, Tool, sentence
 
@@ -154,13 +154,13 @@ def status(score: float) -> str:
 def missing(prompt: Prompt) -> list[str]:
     """Return words of the question that no passage contains, at most three."""
     passage_stems: frozenset[str] = frozenset().union(*(passage.stems for passage in prompt.passages))
-    return [word for word in content_words(prompt.question) if stems(word)[0] not in passage_stems][:3]
+    return [word for word in _content_words(prompt.question) if stems(word)[0] not in passage_stems][:3]
 
 
 def key_terms(prompt: Prompt) -> str:
     """Return the three words of the question with the largest weights, as a query."""
     weights = _weights(prompt)
-    content = content_words(prompt.question)
+    content = _content_words(prompt.question)
     return " ".join(sorted(content, key=lambda word: -weights.get(stems(word)[0], 0.0))[:3])
 
 
@@ -224,3 +224,7 @@ def _marked(text: str, number: int) -> str:
     line = " ".join(text[bullet.end() if bullet else 0 :].lstrip("# ").split())
     marked = (f"{line[start:end]} [{number}]" for start, end in sentence_spans(line))
     return f"{bullet[0].strip()} {' '.join(marked)}" if bullet else " ".join(marked)
+
+
+def _content_words(text: str) -> list[str]:
+    return [word.text for word in words(text) if not word.stop]

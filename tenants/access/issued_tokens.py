@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, func, select, tuple_
+from sqlalchemy import ColumnElement, select, tuple_
 
 from settings import get_settings
 from tenants.access import revocations, token_uses, tokens
@@ -110,13 +110,12 @@ def _issue(
         issued_by=caller.subject,
         expires_at=now + timedelta(seconds=ttl_seconds),
     )
-    unexpired = select(func.count()).where(TokenRow.expires_at > now)
     with database.writing() as session:
-        session.lock_tenant()
         if instead_of:
+            session.lock_tenant()
             _end_soon(session, instead_of, grace)
-        elif (session.scalar(unexpired) or 0) >= MAX_TOKENS:
-            raise Invalid("tokens_too_many", limit=MAX_TOKENS)
+        else:
+            session.check_room(TokenRow, MAX_TOKENS, "tokens_too_many", TokenRow.expires_at > now)
         session.add(row)
         noted = {"subject": subject, "scopes": sorted(scopes), "expires_at": row.expires_at}
         changes.note(session, "token", "rotated" if instead_of else "added", instead_of or token_id, after=noted)

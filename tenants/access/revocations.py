@@ -79,7 +79,7 @@ def add(session: TenantSession, kind: Kind, value: str, at: datetime) -> Revocat
     session.execute(delete(RevocationRow).where(RevocationRow.kind == "token", RevocationRow.value.in_(expired)))
     stored = session.scalar(select(RevocationRow.until).where(*same))
     if stored is None and kind != "tenant":
-        _check_room(session)
+        session.check_room(RevocationRow, MAX_REVOCATIONS, "revocations_too_many")
     moments = {at, stored}
     if kind != "token":
         # The replica that issued a token may have a clock that is ahead.
@@ -92,11 +92,6 @@ def add(session: TenantSession, kind: Kind, value: str, at: datetime) -> Revocat
     session.merge(RevocationRow(kind=kind, value=value, until=until))
     changes.note(session, "token", "revoked", value or "*", after={"until": until})
     return Revocation(kind, value, until)
-
-
-def _check_room(session: TenantSession) -> None:
-    if (session.scalar(select(func.count()).select_from(RevocationRow)) or 0) >= MAX_REVOCATIONS:
-        raise Invalid("revocations_too_many", limit=MAX_REVOCATIONS)
 
 
 def all() -> tuple[Revocation, ...]:

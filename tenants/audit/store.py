@@ -92,7 +92,7 @@ def erase(owner: TurnOwner, settings: Settings) -> tuple[str, ...]:
         chain.session.merge(ErasureRow(person=owner.person, session_id=owner.session_id, until=until))
         rows = chain.session.execute(
             select(AuditRow.sequence, AuditRow.turn_id)
-            .join(AuditContentRow, _same_link())
+            .join(AuditContentRow, AuditContentRow.sequence == AuditRow.sequence)
             .where(owner.condition(AuditContentRow))
         ).all()
         if rows:
@@ -253,7 +253,3 @@ def _appending(settings: Settings, lock_milliseconds: int = 0) -> Iterator[_Chai
 def _forgotten(session: TenantSession) -> list[tuple[TurnOwner, datetime]]:
     rows = session.scalars(select(ErasureRow))
     return [(TurnOwner(row.person, row.session_id), row.until) for row in rows]
-
-
-def _same_link() -> ColumnElement[bool]:
-    return AuditContentRow.sequence == AuditRow.sequence

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from secrets import token_hex
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, select
 
 from tenants.chats import fanout, handoffs, outbox, progress
 from tenants.chats.fanout import Announcement
@@ -50,12 +50,8 @@ class Change:
 
     def sent_since(self, prefix: str, since: datetime) -> int:
         """Count the messages since a time whose `client_id` begins like this."""
-        count = select(func.count()).where(
-            ChatMessageRow.chat_id == self.row.chat_id,
-            ChatMessageRow.client_id.startswith(prefix),
-            ChatMessageRow.created_at >= since,
-        )
-        return self.session.scalar(count) or 0
+        sent = ChatMessageRow.client_id.startswith(prefix), ChatMessageRow.created_at >= since
+        return self.session.count(ChatMessageRow, ChatMessageRow.chat_id == self.row.chat_id, *sent)
 
     def reply_of_another(self, seen: int, operator: str) -> Message | None:
         """Return the newest public reply after `seen` by another operator."""

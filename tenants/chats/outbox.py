@@ -15,7 +15,7 @@ from threading import Event
 from typing import Literal, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import func, select, tuple_, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.event import listen
 
 from tenants.chats.tables import OutboxRow, WebhookRow
@@ -221,9 +221,8 @@ def sent_since(moment: datetime) -> int:
     # A delivery keeps the end of its lease as `next_at`, which the index has.
     delivered = (OutboxRow.webhook_id == MAIL, OutboxRow.state == "delivered", OutboxRow.next_at > moment)
     sent = (OutboxRow.event.in_(MAIL_EVENTS), OutboxRow.delivered_at > moment)
-    query = select(func.count()).select_from(OutboxRow).where(*delivered, *sent)
     with database.reading() as session:
-        return session.scalar(query) or 0
+        return session.count(OutboxRow, *delivered, *sent)
 
 
 def deliver_again(delivery_id: str) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from settings import get_settings
 from tenants.accounts import changes, policy
@@ -182,9 +182,7 @@ def add(
     )
     try:
         with database.writing() as session:
-            session.lock_tenant()
-            if (session.scalar(select(func.count()).select_from(SiteRow)) or 0) >= MAX_SITES:
-                raise Invalid("sites_too_many", limit=MAX_SITES)
+            session.check_room(SiteRow, MAX_SITES, "sites_too_many")
             session.add(row)
             changes.note(session, "site", "added", row.key, after=_settings_of(_site(row)))
     except Clash as clash:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, or_, select
 
 from tenants.accounts import policy
 from tenants.chats import mail
@@ -487,8 +487,7 @@ def _each_due(
         chat_id, words = chat.chat_id, notice(chat) if notice is not None else ""
         with changing(chat_id) as change:
             # It may have changed between the two transactions.
-            fits = select(func.count()).select_from(ChatRow).where(ChatRow.chat_id == chat_id, *conditions)
-            if change.session.scalar(fits):
+            if change.session.count(ChatRow, ChatRow.chat_id == chat_id, *conditions):
                 change.move(event, {"ticket_id": change.row.ticket_id}, text=words)
                 moved.append(chat_id)
     return tuple(moved)

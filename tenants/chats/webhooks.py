@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_bytes, token_hex
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from tenants.accounts import changes
 from tenants.chats.outbox import EVENT_NAMES, MAIL, EventName
@@ -44,11 +44,8 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
         secrets=[_secret(datetime.now(UTC))],
         created_at=datetime.now(UTC),
     )
-    count = select(func.count()).where(WebhookRow.webhook_id != MAIL)
     with database.writing() as session:
-        session.lock_tenant()
-        if (session.scalar(count) or 0) >= MAX_WEBHOOKS:
-            raise Invalid("webhooks_too_many", limit=MAX_WEBHOOKS)
+        session.check_room(WebhookRow, MAX_WEBHOOKS, "webhooks_too_many", WebhookRow.webhook_id != MAIL)
         session.add(row)
         changes.note(session, "webhook", "added", row.webhook_id, after={"url": row.url, "events": row.events})
     return _webhook(row)

@@ -12,7 +12,7 @@ from secrets import token_hex
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel
-from sqlalchemy import ScalarSelect, func, select, update
+from sqlalchemy import ScalarSelect, select, update
 
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid
@@ -75,11 +75,6 @@ class Article:
     def doc_id(self) -> str:
         """Return the id of the document that it is published as."""
         return doc_id_of(self.article_id)
-
-    @property
-    def is_current(self) -> bool:
-        """Whether customers see the newest version."""
-        return self.published_version == self.version
 
     @property
     def state(self) -> State:
@@ -167,11 +162,8 @@ def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -
         chat_id=chat_id,
         **columns_of(draft),
     )
-    count = select(func.count()).select_from(ArticleRow)
     with database.writing() as session:
-        session.lock_tenant()
-        if (session.scalar(count) or 0) >= MOST:
-            raise Invalid("articles_too_many", limit=MOST)
+        session.check_room(ArticleRow, MOST, "articles_too_many")
         session.add(row)
         gaps.link(session, gap_ids, row.article_id)
     return _article(row)

@@ -123,8 +123,11 @@ def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: in
         last = _last_said([chat.chat_id for chat in shown])
         snippets = {chat_id: Snippet(author, kind, text) for chat_id, author, kind, text in session.execute(last)}
     following = _encoded(_key(view, shown[-1])) if len(rows) > limit else None
-    waiting = [InboxRow(chat, snippets.get(chat.chat_id), _is_urgent(chat)) for chat in shown]
-    return InboxPage(tuple(waiting), following)
+    listed = (
+        InboxRow(chat, snippets.get(chat.chat_id), chat.reason in HIGH_STAKES and chat.state == "queued")
+        for chat in shown
+    )
+    return InboxPage(tuple(listed), following)
 
 
 def counts() -> Mapping[View, int]:
@@ -143,9 +146,8 @@ def _counting() -> Select[*tuple[int, ...]]:
 
 def count(view: View) -> int:
     """Count the chats of a view."""
-    query = select(func.count()).select_from(ChatRow).where(*_of_view(view))
     with database.reading() as session:
-        return session.scalar(query) or 0
+        return session.count(ChatRow, *_of_view(view))
 
 
 def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Stretch:
@@ -205,10 +207,6 @@ _QUEUE: _Order = (
     (ChatRow.chat_id, True),
 )
 _RECENT: _Order = ((ChatRow.updated_at, False), (ChatRow.chat_id, False))
-
-
-def _is_urgent(chat: Chat) -> bool:
-    return chat.reason in HIGH_STAKES and chat.state == "queued"
 
 
 _ME = bindparam("me", callable_=lambda: context.current().subject, type_=String())

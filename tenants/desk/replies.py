@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from tenants.core.errors import Invalid
 from tenants.desk.tables import CannedReplyRow
@@ -43,11 +43,8 @@ def add(title: str, text: str) -> CannedReply:
     if not 1 <= len(title) <= _TITLE or not 1 <= len(text) <= _TEXT or "\0" in title + text:
         raise Invalid("reply_invalid")
     row = CannedReplyRow(reply_id=token_hex(8), title=title, text=text, created_at=datetime.now(UTC))
-    count = select(func.count()).select_from(CannedReplyRow)
     with database.writing() as session:
-        session.lock_tenant()
-        if (session.scalar(count) or 0) >= MOST:
-            raise Invalid("replies_too_many", limit=MOST)
+        session.check_room(CannedReplyRow, MOST, "replies_too_many")
         session.add(row)
     return record_of(CannedReply, row)
 

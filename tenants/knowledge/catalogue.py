@@ -98,7 +98,7 @@ def _first_and_total(
 ) -> tuple[list[str], int]:
     """Return the first ids after one, and the total number; titles are read once."""
     if not words:
-        total = session.scalar(select(func.count()).select_from(DocumentRow).where(*conditions)) or 0
+        total = session.count(DocumentRow, *conditions)
         return _doc_ids(session, conditions, "", after, limit), total
     first: list[str] = []
     total = 0

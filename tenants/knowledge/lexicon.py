@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias, TypedDict, get_args
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy import ColumnElement, delete, select
 
 from tenants.accounts import registry
 from tenants.core import context
@@ -224,8 +224,7 @@ def _fold(*, beyond: int) -> None:
     generation = _generation()
     of_generation = _parts(generation)
     with database.reading() as session:
-        differences = select(func.count()).where(of_generation, LexiconPartRow.whole.is_(False))
-        if (session.scalar(differences) or 0) <= beyond:
+        if session.count(LexiconPartRow, of_generation, LexiconPartRow.whole.is_(False)) <= beyond:
             return
         revisions = session.scalars(select(LexiconPartRow.revision).where(of_generation)).all()
         folded = _read(session, generation, Lexicon(), up_to=max(revisions))
@@ -234,7 +233,7 @@ def _fold(*, beyond: int) -> None:
     with database.writing() as session:
         _state(session)
         made_from = (of_generation, LexiconPartRow.revision <= folded.revision)
-        if session.scalar(select(func.count()).select_from(LexiconPartRow).where(*made_from)) == len(revisions):
+        if session.count(LexiconPartRow, *made_from) == len(revisions):
             session.execute(delete(LexiconPartRow).where(*made_from))
             session.add(folded_part)
 

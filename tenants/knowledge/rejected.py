@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from sqlalchemy import func, select
-
 from tenants.accounts.registry import changing_relations
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import NotFound
 from tenants.knowledge.edges import MAX_LISTED, check_room
 from tenants.storage.mapping import columns_of, read, record_of, selected
 from tenants.storage.tables import DocumentRow, RejectedRow
@@ -63,9 +61,8 @@ def put(approach: Rejected) -> Rejected:
         if approach.doc_id is not None and session.find(DocumentRow, approach.doc_id) is None:
             raise NotFound("document_unknown", doc_id=approach.doc_id)
         check_room(session, RejectedRow, row.rejected_id)
-        others = select(func.count()).where(RejectedRow.declared.is_(False), RejectedRow.rejected_id != row.rejected_id)
-        if (session.scalar(others) or 0) >= MAX_REJECTED:
-            raise Invalid("rejected_too_many", limit=MAX_REJECTED)
+        others = RejectedRow.declared.is_(False), RejectedRow.rejected_id != row.rejected_id
+        session.check_room(RejectedRow, MAX_REJECTED, "rejected_too_many", *others)
         session.merge(row)
     return record_of(Rejected, row)
 

@@ -18,10 +18,9 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from tenants.accounts import changes, registry
-from tenants.core.errors import Invalid
 from tenants.core.patterns import compiled
 from tenants.core.validation import validated
 from tenants.storage import database
@@ -154,8 +153,7 @@ def put(tool: Tool) -> Tool:
         session.lock_tenant()
         row = session.find(ToolRow, tool.name)
         if row is None:
-            if (session.scalar(select(func.count()).select_from(ToolRow)) or 0) >= MAX_TOOLS:
-                raise Invalid("tools_too_many", limit=MAX_TOOLS)
+            session.check_room(ToolRow, MAX_TOOLS, "tools_too_many")
             row = ToolRow(name=tool.name, definition={}, headers={})
             session.add(row)
         before, headers = _noted(row), row.headers

@@ -14,9 +14,9 @@ from sqlalchemy import ClauseElement, ColumnElement, Connection, Engine, Table, 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, with_loader_criteria
 from sqlalchemy.orm.interfaces import ORMOption
-from sqlalchemy.sql import visitors
+from sqlalchemy.sql import func, select, visitors
 
-from tenants.core.errors import InternalFault, NoTenant, NotFound
+from tenants.core.errors import InternalFault, Invalid, NoTenant, NotFound
 from tenants.storage.tables import Base, TenantOwned, TenantRow
 
 Row = TypeVar("Row", bound=Base)
@@ -88,6 +88,16 @@ class TenantSession(Session):
         removal = delete(kind).where(*conditions).execution_options(synchronize_session=False)
         count: int = self.execute(removal).rowcount  # type: ignore[attr-defined]
         return count
+
+    def count(self, kind: type[Base], *conditions: ColumnElement[bool]) -> int:
+        """Return the number of rows for which the conditions hold."""
+        return self.scalar(select(func.count()).select_from(kind).where(*conditions)) or 0
+
+    def check_room(self, kind: type[Base], limit: int, code: str, *conditions: ColumnElement[bool]) -> None:
+        """Lock the tenant. Raise `Invalid` with this code if it has as many of these rows as it may."""
+        self.lock_tenant()
+        if self.count(kind, *conditions) >= limit:
+            raise Invalid(code, limit=limit)
 
     def lock_tenant(self) -> None:
         """Let one transaction of the tenant at a time count rows and add one, until the transaction ends."""

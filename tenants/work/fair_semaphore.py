@@ -7,7 +7,9 @@ call of another's question waits behind them.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf
 from threading import Event, Lock
 from typing import TypeAlias
 
@@ -56,6 +58,15 @@ class FairSemaphore:
                 return not self._gave_up(holder, granted)
             granted.wait(min(seconds, _POLL_SECONDS))
         return True
+
+    @contextmanager
+    def permit(self, holder: Holder) -> Iterator[None]:
+        """Run the block with a permit, however long it takes to get one."""
+        self.acquire(holder, lambda: inf)
+        try:
+            yield
+        finally:
+            self.release(holder)
 
     def release(self, holder: Holder) -> None:
         """Return a permit of this holder, from any thread."""

@@ -142,15 +142,11 @@ def _text_of(element: etree._Element) -> str:
     return "".join(map(str, element.itertext()))
 
 
-def _is_hidden(element: etree._Element) -> bool:
-    return element.get("hidden", "until-found") != "until-found" or bool(_HIDING.search(element.get("style", "")))
-
-
 def _leave_out_hidden(root: etree._Element) -> bool:
     """Leave out the elements that a page itself hides. Return whether any had text that is content elsewhere."""
     found = False
     for element in root.iter(etree.Element):
-        if _is_hidden(element):
+        if element.get("hidden", "until-found") != "until-found" or _HIDING.search(element.get("style", "")):
             found = found or (element.tag not in _DROPPED and bool(_text_of(element).strip()))
             _empty(element)
     return found

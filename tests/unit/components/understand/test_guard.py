@@ -7,8 +7,8 @@ import pytest
 from haystack import Pipeline
 
 from components.understand.guard import Guard
-from components.understand.utterances import utterances
 from evaluation.datasets.rows import DATA
+from evaluation.training.intent import utterances
 
 QUESTIONS = """
 How do I override the firewall rules?

@@ -14,10 +14,10 @@ from components.language.words import stems
 from components.turn import Exchange, Intent
 from components.understand import intent
 from components.understand.gibberish import is_gibberish
-from components.understand.intent import CALLBACK, FIXED, PLEA, IntentClassifier, IntentModel, Reading
-from components.understand.meaning import MeaningModel
-from components.understand.utterances import digest, utterances
+from components.understand.intent import CALLBACK, FIXED, PLEA, IntentClassifier, Reading
+from components.understand.meaning import MEANING_MODEL, WORDS_MODEL, LinearModel
 from evaluation.datasets.rows import DATA
+from evaluation.training.intent import digest, utterances
 from settings import ROOT
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
@@ -317,12 +317,12 @@ class Meaning:
         self.label = label
 
     def probabilities(self, _vector: object) -> dict[str, float]:
-        return {label: float(label == self.label) for label in IntentModel().labels}
+        return {label: float(label == self.label) for label in LinearModel(WORDS_MODEL).labels}
 
 
-def meant(classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+def meant(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
     monkeypatch.setattr(intent, "vector_of", lambda _text: [0.0])
-    monkeypatch.setattr(classifier, "_meaning", Meaning(label))
+    monkeypatch.setattr(intent, "model", lambda path: Meaning(label) if path == MEANING_MODEL else LinearModel(path))
 
 
 @pytest.mark.parametrize(
@@ -331,36 +331,26 @@ def meant(classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, label: 
 def test_a_doubt_is_by_words_and_meaning(
     classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, label: str, kind: str
 ) -> None:
-    meant(classifier, monkeypatch, label)
+    meant(monkeypatch, label)
     assert classifier.run(question="скинь рецепт сырников плиз")["doubt"].kind == kind
     assert "doubt" not in classifier.run(question="ошибка E20, как исправить?")
-    meant(classifier, monkeypatch, "answerable")
+    meant(monkeypatch, "answerable")
     assert "doubt" not in classifier.run(question="скинь рецепт сырников плиз")
 
 
 def test_a_plea_in_a_conversation_is_about_its_topic(
     classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meant(classifier, monkeypatch, "plea")
+    meant(monkeypatch, "plea")
     question = "пробовала уже, толку никакого"
     assert classifier.run(question=question)["doubt"].kind == PLEA
     assert "doubt" not in classifier.run(question=question, history=[Exchange("Люк не открывается", "refused")])
 
 
-def test_a_question_follows_a_greeting_by_its_meaning(
-    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    message = "hello there, any kettles?"
-    meant(classifier, monkeypatch, "greeting")
-    assert read_as(classifier, message).kind == "greeting"
-    meant(classifier, monkeypatch, "answerable")
-    assert "question" in classifier.run(question=message)
-
-
 def test_the_stored_model_by_meaning_matches_the_utterances() -> None:
-    stored = MeaningModel()
-    assert stored.digest == digest(), "run python -m components.understand.train_intent"
-    assert stored.labels == IntentModel().labels
+    stored = LinearModel(MEANING_MODEL)
+    assert stored.digest == digest(), "run python -m evaluation.training.intent"
+    assert stored.labels == LinearModel(WORDS_MODEL).labels
     assert sum(stored.probabilities([0.05] * 384).values()) == pytest.approx(1)
 
 
@@ -422,11 +412,11 @@ def test_runs_of_keys_are_gibberish() -> None:
 
 
 def test_the_stored_model_matches_the_utterances() -> None:
-    assert IntentModel().digest == digest(), "run python -m components.understand.train_intent"
+    assert LinearModel(WORDS_MODEL).digest == digest(), "run python -m evaluation.training.intent"
 
 
 def test_training_again_gives_the_same_answers() -> None:
-    from components.understand.train_intent import train
+    from evaluation.training.intent import train
 
     few = [u for u in utterances() if u.label in ("answerable", "wants_human")][::40]
     first, second = train(few), train(few)

@@ -94,7 +94,7 @@ def test_a_gap_becomes_an_article_and_is_closed_by_it(written: Articles, shop: A
     assert documents.get(article.doc_id) is None
     assert preview.stored(articles.get(article.article_id)) == result
     published = written.publish(article.article_id, article.version)
-    assert published.is_current
+    assert published.state == "published"
     assert documents.find([article.doc_id])[article.doc_id].title == DRAFT.title
     for one in of_gaps:
         record = search.get(one.turn_id)
@@ -155,7 +155,7 @@ def unhurried(written: Articles, monkeypatch: pytest.MonkeyPatch) -> Article:
 
 
 async def test_publication_asks_gaps_later_that_it_has_no_time_for(written: Articles, unhurried: Article) -> None:
-    assert (await written.publish_in_turn(unhurried.article_id, 1)).is_current
+    assert (await written.publish_in_turn(unhurried.article_id, 1)).state == "published"
     assert sorted(gap_of(question).status for question in BOTH) == ["closed", "open"]
     await asyncio.gather(*written._later)
     assert [gap_of(question).status for question in BOTH] == ["closed", "closed"]
@@ -207,10 +207,10 @@ def test_a_new_version_is_published_over_the_old_one(written: Articles) -> None:
     article = articles.add(DRAFT)
     written.publish(article.article_id, 1)
     changed = articles.put(article.article_id, drafted("Криптовалюта", DRAFT.text), 1)
-    assert (changed.version, changed.is_current) == (2, False)
+    assert (changed.version, changed.state) == (2, "changed")
     with pytest.raises(Conflict, match="article_changed"):
         written.publish(article.article_id, 1)
-    assert written.publish(article.article_id, 2).is_current
+    assert written.publish(article.article_id, 2).state == "published"
     record = documents.get(article.doc_id)
     assert record is not None
     assert (record.title, record.version, len(documents.all())) == ("Криптовалюта", 2, len(FEW) + 1)

@@ -1,11 +1,17 @@
-"""Trains the intent classifiers: `python -m components.understand.train_intent`. Needs scikit-learn; running does not.
+"""Trains the intent classifiers: `python -m evaluation.training.intent`. Needs scikit-learn; running does not.
 
 Multinomial logistic regression on hashed features, and on the vectors of the default encoder, which has to be in the
 folder of models. The weights on features are kept as one signed byte each, scaled by class.
+
+They learn from the utterances in `intent_utterances/<language>.yaml`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import hashlib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -13,18 +19,18 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from components.embed.protocol import Embedder
 from components.language.words import words
 from components.language.yaml_files import read_yaml
-from components.nested import from_description
 from components.understand.features import DIMENSIONS, indices
-from components.understand.intent import MODEL
-from components.understand.meaning import MEANING_MODEL
-from components.understand.utterances import Utterance, digest, utterances
-from settings import ROOT
+from components.understand.meaning import MEANING_MODEL, WORDS_MODEL
+from evaluation.training.fit_judge import shipped_encoder
 from tenants.core.points import Dense
 
 Embed: TypeAlias = Callable[[Sequence[str]], Sequence[Dense]]
+
+FOLDER = Path(__file__).parent / "intent_utterances"
+_CHOICE = re.compile(r"\{([^{}]*)\}")
+_MAX_VARIANTS = 16
 
 _STRENGTH = 100.0
 """Inverse regularisation, chosen by cross-validation over whole templates."""
@@ -37,6 +43,48 @@ _VARIANTS = 8
 """Number of variants of a template whose vectors are learnt: they differ less than its features."""
 _ANSWERABLE = 3.0
 """Weight of `answerable` against other labels: a wrong refusal costs more than a wrong search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """A labelled message for training. Messages of one `template` are variants and weigh 1 together."""
+
+    text: str
+    label: str
+    template: str
+    weight: float
+
+
+def expand(template: str) -> list[str]:
+    """Expand a template with `{a|b|c}` choices: all sentences, or `_MAX_VARIANTS` of them spread evenly."""
+    pieces = _CHOICE.split(template)
+    choices = [piece.split("|") if i % 2 else [piece] for i, piece in enumerate(pieces)]
+    combined = ["".join(parts) for parts in itertools.product(*choices)]
+    if len(combined) <= _MAX_VARIANTS:
+        return combined
+    # A step prime to the choices' sizes visits every part of every choice.
+    return [
+        combined[(i * len(combined)) // _MAX_VARIANTS + i % (len(combined) // _MAX_VARIANTS)]
+        for i in range(_MAX_VARIANTS)
+    ]
+
+
+def utterances(folder: Path = FOLDER) -> Iterator[Utterance]:
+    """Yield every utterance of every language, in file order."""
+    for path in sorted(folder.glob("*.yaml")):
+        for label, templates in read_yaml(path).items():
+            for template in templates:
+                variants = expand(str(template))
+                for text in variants:
+                    yield Utterance(text, str(label), str(template), 1 / len(variants))
+
+
+def digest(folder: Path = FOLDER) -> str:
+    """Return a fingerprint of the utterance files, kept in the model so that a stale one is noticed."""
+    fingerprint = hashlib.sha256()
+    for path in sorted(folder.glob("*.yaml")):
+        fingerprint.update(path.read_bytes())
+    return fingerprint.hexdigest()
 
 
 def train(learned: list[Utterance]) -> dict[str, npt.NDArray[np.generic]]:
@@ -129,15 +177,13 @@ def _matrix(texts: list[str]) -> csr_matrix:
 
 
 def _embed(texts: Sequence[str]) -> Sequence[Dense]:
-    """Return the vectors of questions by the embedder of the default ingestion pipeline."""
-    ingest = read_yaml(ROOT / "pipelines" / "ingest" / "ingest.yaml")
-    embedder: Embedder = from_description(ingest["components"]["writer"]["init_parameters"]["embedder"], "embedder")
+    embedder = shipped_encoder()
     return [embedder.question(one) for one in texts]
 
 
 if __name__ == "__main__":
     learnt = list(utterances())
-    for path, trained in ((MODEL, train(learnt)), (MEANING_MODEL, train_by_meaning(learnt, _embed))):
+    for path, trained in ((WORDS_MODEL, train(learnt)), (MEANING_MODEL, train_by_meaning(learnt, _embed))):
         with path.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **trained)
         print(f"{path.name}: {path.stat().st_size} bytes")
