@@ -25,6 +25,7 @@ from components.language.normalise import fold
 from components.language.words import all_words, stems
 from components.language.words import analyse as analyse_word
 from components.turn import Passage, Query
+from tenants.index import SPARSE
 
 Numbers = npt.NDArray[np.float64]
 Kind = Literal["vectors", "words"]
@@ -34,9 +35,10 @@ SCORE = "relevance"
 """Among `meta["scores"]`: the probability that the passage answers."""
 
 COSINE = "cosine"
-SIGNALS = (COSINE, "cover", "depth", "about")
+SIGNALS = (COSINE, "cover", "depth", "about", SPARSE)
 """By column: the cosine of query and passage; the share of the query's weight that the passage holds, function words
-included; the same by how often (BM25, saturated); the share of title and innermost heading that the query names."""
+included; the same by how often (BM25, saturated); the share of title and innermost heading that the query names; the
+score of the search by words, as a share of its best hit's. Unlike the others, it knows the rest of the index."""
 
 CANDIDATES = 10
 """Number of best search results whose mean the leads refer to."""
@@ -136,6 +138,7 @@ def measure(weights: Mapping[str, float], passages: Sequence[Passage]) -> Number
             sum(weight for weight, _ in occurring) / total,
             sum(weight * count / (count + fullness) for weight, count in occurring) / total,
             len(head & weights.keys()) / max(1, len(head)),
+            passage.scores.get(SPARSE, 0.0),
         )
     return rows
 

@@ -23,6 +23,8 @@ import yaml
 from components.embed.dense import passage_text
 from components.embed.protocol import Embedder
 from components.judge.relevance import COSINE, FILE, SIGNALS, Kind, design, measure
+from components.language.encoder import encode_passage, encode_query
+from components.language.encoder_settings import STANDARD
 from components.language.words import all_words, analyse
 from components.nested import from_description
 from components.turn import Passage
@@ -34,18 +36,21 @@ from evaluation.metrics.claims import claim_curve
 from evaluation.metrics.intervals import Booleans, Numbers
 from evaluation.run import Evaluation, Plan
 from settings import ROOT, get_settings
+from tenants.index import SPARSE
 
 VENDORS = ("yandexcloud", "microsoft")
 ENGLISH = ("wixqa", "techqa")
 """Corpora with the English function words."""
 KINDS: Mapping[Kind, Sequence[str]] = {
-    "vectors": (COSINE, "cover", f"{COSINE} lead", "cover lead"),
+    "vectors": (COSINE, "cover", f"{COSINE} lead", "cover lead", f"{SPARSE} lead"),
     "words": ("cover", "about", "depth lead"),
 }
 THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.55)
 COLUMNS = (*SIGNALS, *(f"{name} lead" for name in SIGNALS))
 _RIDGE = 0.3
 """Inverse strength, on standardised columns."""
+_HITS = 40
+"""Hits of the search by words, as many as `TenantRetriever` takes."""
 _WORDS = 70
 """Words of a piece of an article: the mean length of the graded passages."""
 
@@ -70,7 +75,7 @@ def main(
     fitted: dict[str, Any] = {}
     for kind in KINDS:
         fitted[kind] = _weights(list(vendors.values()), kind, stored[kind]["elsewhere"])
-        _print(kind, fitted[kind], stored[kind])
+        _print(kind, fitted[kind], stored)
         for name in VENDORS:
             _print_unseen(name, vendors, kind)
     if write:
@@ -91,17 +96,21 @@ def shipped_encoder() -> Embedder:
 def read_vendor(cases: Sequence[Case], embedder: Embedder) -> Vendor:
     """Return the signals of the graded candidates of a vendor's questions."""
     graded = [case.key.passages if case.key else () for case in cases]
-    texts = list(dict.fromkeys(map(_text, (passage for passages in graded for passage in passages))))
+    known = {_text(passage): passage for passages in graded for passage in passages}
+    texts = list(known)
     embedded = embedder.passages(texts)
     vectors = {text: np.array(vector) for text, vector in zip(texts, embedded, strict=True)}
+    words = _WordSearch(known)
     rarity = _rarity(texts)
     unseen = log(1 + (len(texts) + 0.5) / 0.5)
     columns = []
     for case, passages in zip(cases, graded, strict=True):
         asked = np.array(embedder.question(case.question))
-        words = map(analyse, all_words(case.question))
-        weights = {word[0]: rarity.get(word, unseen) for word in words}
-        candidates = [_candidate(one, float(vectors[_text(one)] @ asked)) for one in passages]
+        weights = {word[0]: rarity.get(word, unseen) for word in map(analyse, all_words(case.question))}
+        found = words.scores(case.question)
+        candidates = [
+            _candidate(one, float(vectors[_text(one)] @ asked), found.get(_text(one), 0.0)) for one in passages
+        ]
         columns.append(design(measure(weights, candidates)))
     answers = [np.array([passage.grade > 0 for passage in passages]) for passages in graded]
     return Vendor(columns, answers, _of_function_words(rarity))
@@ -129,10 +138,32 @@ def _text(passage: LabelledPassage) -> str:
     return passage_text(passage.title, passage.heading, passage.text)
 
 
-def _candidate(passage: LabelledPassage, cosine: float) -> Passage:
-    return Passage(
-        "", passage.doc_id, passage.title, passage.heading, passage.text, sentences=(), scores={COSINE: cosine}
-    )
+def _candidate(passage: LabelledPassage, cosine: float, found: float) -> Passage:
+    scores = {COSINE: cosine, SPARSE: found}
+    return Passage("", passage.doc_id, passage.title, passage.heading, passage.text, sentences=(), scores=scores)
+
+
+class _WordSearch:
+    """The search by words over all passages of a vendor, as an index does it."""
+
+    def __init__(self, passages: Mapping[str, LabelledPassage]) -> None:
+        self._postings: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
+        self._count = len(passages)
+        for text, passage in passages.items():
+            vector = encode_passage(passage.title, passage.heading, passage.text, STANDARD)
+            for dimension, weight in vector.items():
+                self._postings[dimension].append((text, weight))
+
+    def scores(self, question: str) -> dict[str, float]:
+        """Return the hits by their text, each with its score as a share of the best hit's."""
+        scores: defaultdict[str, float] = defaultdict(float)
+        for dimension, asked in encode_query(question, STANDARD).items():
+            held = self._postings.get(dimension, [])
+            rarity = log(1 + (self._count - len(held) + 0.5) / (len(held) + 0.5))
+            for text, weight in held:
+                scores[text] += asked * rarity * weight
+        hits = sorted(scores.items(), key=lambda hit: -hit[1])[:_HITS]
+        return {text: score / hits[0][1] for text, score in hits}
 
 
 def _weights(vendors: Sequence[Vendor], kind: Kind, elsewhere: float) -> dict[str, Any]:
@@ -187,10 +218,11 @@ def _pieces(corpus: Path) -> Iterator[str]:
 
 
 def _print(kind: Kind, model: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
-    pairs = zip(
-        (*COLUMNS, "bias"), (*model["weights"], model["bias"]), (*stored["weights"], stored["bias"]), strict=True
+    earlier = dict(zip((*stored["columns"], "bias"), (*stored[kind]["weights"], stored[kind]["bias"]), strict=True))
+    fitted = zip((*COLUMNS, "bias"), (*model["weights"], model["bias"]), strict=True)
+    weights = (
+        f"{name} {new:.4g} (stored {earlier.get(name, 0):.4g})" for name, new in fitted if new or earlier.get(name)
     )
-    weights = (f"{name} {new:.4g} (stored {old:.4g})" for name, new, old in pairs if new or old)
     typer.echo(f"{kind}: {', '.join(weights)}")
 
 

@@ -8,6 +8,7 @@ import pytest
 from components.judge.relevance import Kind
 from evaluation.cases import AnswerKey, Case, LabelledPassage
 from evaluation.training.fit_judge import COLUMNS, KINDS, Vendor, fit, read_vendor
+from tenants.index import SPARSE
 
 TOPICS = ("возврат товара", "доставка заказа", "гарантия машины", "оплата картой", "чистка фильтра", "смена пароля")
 
@@ -34,6 +35,14 @@ def vendor() -> Vendor:
         )
         cases.append(Case(str(place), f"Как устроена {topic}?", key=AnswerKey("howto", "yes", (), passages)))
     return read_vendor(cases, WordEmbedder())  # type: ignore[arg-type]
+
+
+def test_the_search_by_words_covers_all_passages_of_a_vendor() -> None:
+    topics = [LabelledPassage(topic, topic, "", f"Статья про то, что есть {topic}.", 0) for topic in TOPICS]
+    asked = Case("0", f"Как устроен {TOPICS[0]}?", key=AnswerKey("howto", "yes", (), tuple(topics[1:])))
+    others = Case("1", "?", key=AnswerKey("howto", "yes", (), tuple(topics[:1])))
+    columns = read_vendor([asked, others], WordEmbedder()).columns[0]  # type: ignore[arg-type]
+    assert columns[:, COLUMNS.index(SPARSE)].max() < 1.0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,6 +6,7 @@ import pytest
 
 from components.judge.relevance import COSINE, SIGNALS, STRICT_CODES, RelevanceScore, judge
 from components.turn import Passage
+from tenants.index import SPARSE
 from tests.turns import passage, query
 
 HOWTO = passage("1. Откройте вкладку **Диски**. 2. Нажмите **Увеличить**.", "howto", title="Увеличить диск")
@@ -36,6 +37,15 @@ def test_the_passage_that_covers_the_question_comes_first(cosines: tuple[float, 
 def test_a_nearer_passage_is_more_probable() -> None:
     one, two = near(replace(ABOUT, chunk_id="one"), 0.91), near(replace(ABOUT, chunk_id="two"), 0.85)
     result = judged("Что хранит диск?", one, two)
+    assert result["one"].probability > result["two"].probability
+
+
+def test_a_better_hit_of_the_search_by_words_is_more_probable() -> None:
+    passages = [
+        replace(near(ABOUT, 0.88), chunk_id=name, scores={COSINE: 0.88, SPARSE: share})
+        for name, share in (("one", 1.0), ("two", 0.4))
+    ]
+    result = judged("Что хранит диск?", *passages)
     assert result["one"].probability > result["two"].probability
 
 
