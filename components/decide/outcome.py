@@ -1,6 +1,6 @@
 """Exactly one outcome for every turn, worded in the visitor's language."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -30,6 +30,7 @@ from components.turn import (
     Evidence,
     Exchange,
     Outcome,
+    Passage,
     Query,
     Reason,
     RejectedApproach,
@@ -290,13 +291,13 @@ class OutcomeComposer:
             return turn.draft.options[: self.options]
         relevant = turn.evidence.relevant_passages() if turn.evidence.adequacy >= self.clarify_from else ()
         asked = frozenset(stems(turn.query.search))
-        headed = (
-            one.passage
-            for one in articles
-            if asked and asked.issubset(stems(f"{one.passage.title} {one.passage.heading}"))
+        headed = _headings(
+            passage
+            for passage in (*relevant, *(one.passage for one in articles))
+            if asked and asked.issubset(stems(f"{passage.title} {passage.heading}"))
         )
-        headings = (innermost(passage.heading) or passage.title for passage in (*relevant, *headed))
-        return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
+        # Sections that only mention the word are worse choices than those about it.
+        return (headed if len(headed) > 1 else _distinct(*_headings(relevant), *headed))[: self.options]
 
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...], kind: str) -> Reply:
         draft = turn.draft
@@ -339,6 +340,14 @@ class OutcomeComposer:
         # A visitor with articles to read needs no referral to another contact.
         outcome_text = text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)
         return f"{outcome_text} {text(f'outcomes.articles.{count}', turn.locale)}"
+
+
+def _headings(passages: Iterable[Passage]) -> tuple[str, ...]:
+    return _distinct(*(innermost(passage.heading) or passage.title for passage in passages))
+
+
+def _distinct(*headings: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, headings)))
 
 
 def _introduction(locale: str) -> str:

@@ -206,6 +206,12 @@ def test_a_vague_question_is_clarified_with_topics(question: str, relevance: flo
     assert [one.snippet for one in after.reply.articles] == ["Гарантия два года.", "Возврат за две недели."]
 
 
+def test_choices_are_headed_by_the_question_if_several_are() -> None:
+    headed = [document(f"{one}: год.", one, heading=one) for one in ("Сроки службы", "Сроки")]
+    assert composed("сроки", near(0.4, OTHER, *headed)).reply.clarification == ("Сроки службы", "Сроки")
+    assert composed("сроки", near(0.4, OTHER, headed[0])).reply.clarification == ("Возврат", "Сроки службы")
+
+
 def test_the_choices_of_a_model_are_offered() -> None:
     after = composed(drafted=replace(GOOD, claims=(), text="", options=("Волна", "Бриз")), route="human")
     assert (after.outcome, after.reply.clarification) == ("clarify", ("Волна", "Бриз"))
