@@ -176,6 +176,9 @@ class IntentClassifier(Nested):
                 label: (share + by_words[label]) / 2 for label, share in by_meaning.items() if label not in _MATTERS
             }
             doubt = replace(_reading(tones), probability=sum(tones.values()))
+            if doubt.intent == "chitchat" and tones[doubt.kind] < doubt.probability / 2:
+                # Sarcasm resembles thanks, a greeting and a complaint at once. The reply to the rest suits all of them.
+                doubt = replace(doubt, kind="chitchat")
             is_doubtful = doubt.probability >= (self.plea_from if doubt.kind == PLEA else self.tone_from)
             is_doubtful = is_doubtful and not (doubt.kind == PLEA and has_topic)
         is_familiar = doubt.intent == "irrelevant" and self._is_on_topic(question)

@@ -1,6 +1,7 @@
 """Intent: how-to questions are answerable, claims about one's own case go to a person, doubt means answerable."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from itertools import product
 from typing import get_args
@@ -91,6 +92,8 @@ HELD_OUT: dict[str, list[str]] = {
         "jib,rf t20",
         "из стиралки несёт тухлятиной",
         "сколько света мотает машинка на 8 кг за год",
+        "Can my neighbour collect the order for me?",
+        "Может ли сосед забрать заказ за меня?",
     ],
     "high_stakes": [
         "Немедленно верните мне деньги за билет",
@@ -107,6 +110,7 @@ HELD_OUT: dict[str, list[str]] = {
         "My lawyer will be in touch, I am suing you",
         "my chest hurts, which pill should I take?",
         "jnvtybnt vjq pfrfp b dthybnt ltymub ytvtlktyyj",
+        "ну и сервис у вас конечно",
     ],
     "wants_human": [
         "соедините меня с вашим оператором",
@@ -323,6 +327,17 @@ class Meaning:
 def meant(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
     monkeypatch.setattr(intent, "vector_of", lambda _text: [0.0])
     monkeypatch.setattr(intent, "model", lambda path: Meaning(label) if path == MEANING_MODEL else LinearModel(path))
+
+
+def test_a_doubtful_kind_of_small_talk_is_not_chosen(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meant(classifier, monkeypatch, "greeting")
+    assert classifier.run(question="great, third day waiting, bravo")["doubt"].kind == "greeting"
+    mixed = {"greeting": 0.5, "complaint": 0.2, "thanks": 0.3}
+    monkeypatch.setattr(classifier._meaning, "probabilities", lambda _vector: Counter(mixed))
+    doubt = classifier.run(question="great, third day waiting, bravo")["doubt"]
+    assert (doubt.intent, doubt.kind) == ("chitchat", "chitchat")
 
 
 @pytest.mark.parametrize(
