@@ -44,7 +44,7 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
         if policy.current().model_dump(include=set(wanted)) != wanted:
             policy.change(**wanted)
         _add_site(DEMO_SITES[locale], shop)
-        password = _set_operator(tenant)
+        password = _set_operator(tenant, shop.operator)
         matched, total = _ask_showcase(shop, locale), len(shop.showcase)
     say, address = texts("cli", locale), get_settings().address
     for line in (
@@ -97,11 +97,11 @@ def _add_site(key: str, shop: Shop) -> None:
         sites.add(shop.name, [], sites.SiteConfig(welcome=shop.welcome, suggested=shop.suggested), key=key)
 
 
-def _set_operator(login: str) -> str:
+def _set_operator(login: str, name: str) -> str:
     """Return a new password of the account for the demo shop's desk, which is created if it does not exist."""
     password = token_hex(8)
     if login in {operator.login for operator in operators.all()}:
         operators.set_password(login, password)
     else:
-        operators.add(login, password, role="admin")
+        operators.add(login, password, role="admin", name=name)
     return password

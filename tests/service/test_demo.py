@@ -103,6 +103,7 @@ def test_start_page_leads_to_the_desk_of_the_demo(page: Page, shop: Server) -> N
     page.locator("[name=password]").fill(SIGN_IN["password"])
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Ждут")).to_be_visible()
+    expect(page.get_by_role("link", name="Анна", exact=True)).to_be_visible()
     page.goto(f"{shop.url}/desk/playground")
     page.evaluate("document.querySelector('[data-waits]').addEventListener('submit', (one) => one.preventDefault())")
     page.locator("textarea[name=question]").fill("Что означает код E20?")
