@@ -72,8 +72,11 @@ class ShowcaseQuestion(BaseModel):
 
 
 class Shop(BaseModel):
-    """The demo shop as a tenant. `operator` is the name of the person at its desk, as customers see it; `offers` are the
-    assistant's offers to customers on a handoff, by risk; `contact` is how they reach people directly."""
+    """The demo shop as a tenant.
+
+    `operator` is the name of the person at its desk, as customers see it. `offers` are the assistant's offers to
+    customers on a handoff, by risk; `contact` is how they reach people directly.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
