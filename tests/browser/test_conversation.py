@@ -447,6 +447,7 @@ def test_a_chat_that_cannot_be_had_says_why(
     page.goto(address)
     page.locator(".launcher").click()
     expect(page.get_by_role("alert")).to_contain_text(words)
+    expect(page.locator(".status")).to_have_text("")
 
 
 def test_a_page_in_english_has_english_texts_and_right_to_left_stays_whole(page: Page, service: FakeService) -> None:

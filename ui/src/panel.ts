@@ -78,7 +78,8 @@ function header(conversation: Conversation, actions: PanelActions, page: boolean
   </div>`;
 }
 
-function status({ chat, site, texts, link }: Conversation): string {
+function status({ chat, site, texts, link, refusal }: Conversation): string {
+  if (refusal) return '';
   if (!site || link === 'connecting') return texts.say('connecting');
   if (chat?.state === 'queued' || chat?.state === 'snoozed') {
     return site.hours && !site.hours.open ? site.hours.text : texts.say('queued');
