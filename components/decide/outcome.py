@@ -1,6 +1,6 @@
 """Exactly one outcome for every turn, worded in the visitor's language."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -282,8 +282,9 @@ class OutcomeComposer:
 
     @staticmethod
     def _may_ask_back(turn: Turn) -> bool:
-        """Asked back once, a visitor has had the choice; the second time it would be a dead end."""
-        return all(exchange.outcome != "clarify" for exchange in turn.history)
+        """Asked back once, a visitor has had the choice; the second time it would be a dead end, unless they chose."""
+        asked = [exchange for exchange in turn.history if exchange.outcome == "clarify"]
+        return not asked or (len(asked) == 1 and turn.question in asked[0].options)
 
     def _topics(self, turn: Turn, articles: Sequence[Article]) -> tuple[str, ...]:
         """Return the topics to choose from: of the draft, or the sections that answer or are headed by the question."""
@@ -291,13 +292,14 @@ class OutcomeComposer:
             return turn.draft.options[: self.options]
         relevant = turn.evidence.relevant_passages() if turn.evidence.adequacy >= self.clarify_from else ()
         asked = frozenset(stems(turn.query.search))
-        headed = _headings(
-            passage
+        headed = [
+            _choice(passage, asked)
             for passage in (*relevant, *(one.passage for one in articles))
             if asked and asked.issubset(stems(f"{passage.title} {passage.heading}"))
-        )
+        ]
         # Sections that only mention the word are worse choices than those about it.
-        return (headed if len(headed) > 1 else _distinct(*_headings(relevant), *headed))[: self.options]
+        choices = headed if len(set(headed)) > 1 else [*(_choice(passage, asked) for passage in relevant), *headed]
+        return tuple(dict.fromkeys(filter(None, choices)))[: self.options]
 
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...], kind: str) -> Reply:
         draft = turn.draft
@@ -342,12 +344,12 @@ class OutcomeComposer:
         return f"{outcome_text} {text(f'outcomes.articles.{count}', turn.locale)}"
 
 
-def _headings(passages: Iterable[Passage]) -> tuple[str, ...]:
-    return _distinct(*(innermost(passage.heading) or passage.title for passage in passages))
-
-
-def _distinct(*headings: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, headings)))
+def _choice(passage: Passage, asked: frozenset[str]) -> str:
+    """Return the heading of a section, after the title if only that has the words of the question."""
+    heading = innermost(passage.heading)
+    if heading and asked and asked.issubset(stems(passage.title)) and not asked.issubset(stems(heading)):
+        return f"{passage.title} › {heading}"
+    return heading or passage.title
 
 
 def _introduction(locale: str) -> str:

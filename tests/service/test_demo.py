@@ -136,6 +136,22 @@ def test_suggested_questions_are_answered_when_clicked(
     assert len(asked) > 1
 
 
+@pytest.mark.parametrize(("locale", "question"), [("ru", "возврат"), ("en", "do you have instalments?")])
+def test_topics_of_a_vague_question_are_answered_when_clicked(
+    browser: Browser, shop: Server, locale: str, question: str
+) -> None:
+    with browser.new_context(locale=locale) as context:
+        page = context.new_page()
+        page.goto(f"{shop.url}/demo")
+        page.locator(".launcher").click()
+        page.locator("textarea").fill(question)
+        page.keyboard.press("Enter")
+        topics = page.locator('[data-outcome="clarify"] .chip')
+        expect(topics).to_have_count(3)
+        topics.first.click()
+        expect(page.locator("[data-outcome]").last).to_have_attribute("data-outcome", re.compile("answered"))
+
+
 @pytest.mark.parametrize(("locale", "words"), [("ru", "Чем помочь?"), ("en", "How can we help?")])
 def test_the_help_centre_is_in_the_language_of_its_shop(shop: Server, locale: str, words: str) -> None:
     page = httpx.get(f"{shop.url}/help/demo-{locale}", headers={"Accept-Language": "ru"})

@@ -212,6 +212,12 @@ def test_choices_are_headed_by_the_question_if_several_are() -> None:
     assert composed("сроки", near(0.4, OTHER, headed[0])).reply.clarification == ("Возврат", "Сроки службы")
 
 
+def test_a_choice_is_understood_without_the_question() -> None:
+    found = [document(f"{one}.", one, title="Рассрочка", heading=one) for one in ("Бонусы", "Рассрочка на сайте")]
+    options = composed("рассрочка", near(0.4, *found)).reply.clarification
+    assert options == ("Рассрочка › Бонусы", "Рассрочка на сайте")
+
+
 def test_the_choices_of_a_model_are_offered() -> None:
     after = composed(drafted=replace(GOOD, claims=(), text="", options=("Волна", "Бриз")), route="human")
     assert (after.outcome, after.reply.clarification) == ("clarify", ("Волна", "Бриз"))
@@ -231,6 +237,12 @@ ASKED_BACK = [Exchange("сроки", "clarify"), Exchange("сроки гаран
 )
 def test_nothing_else_is_clarified(question: str, documents: list[Document], history: list[Exchange]) -> None:
     assert composed(question, documents, history=history).outcome == "low_confidence"
+
+
+def test_a_chosen_topic_is_clarified_once_more() -> None:
+    plea = Exchange("помогите", "clarify", options=("Оплата", "условия"))
+    assert composed("условия", near(0.4), history=[plea]).outcome == "clarify"
+    assert composed("условия", near(0.4), history=[plea, Exchange("условия", "clarify")]).outcome == "low_confidence"
 
 
 def test_only_approved_offers_are_made() -> None:
