@@ -66,7 +66,7 @@ ERRORS = {
     "/desk/sso-callback/{tenant_id}": "/desk/sso-callback/none?state=none&code=none",
     "/desk/first-run/{secret}": "/desk/first-run/none",
 }
-"""Addresses that show an error. Signing in elsewhere shows no other page here; `test_walk` sees a first run."""
+"""Addresses that show an error. Signing in elsewhere shows no other page here; `test_first_run` sees a first run."""
 
 ELSEWHERE = {"/desk/live": "a stream of events"}
 """Routes that show no page."""

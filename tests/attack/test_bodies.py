@@ -18,8 +18,7 @@ from settings import Settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
 from tenants.storage import database
-from tests.attack.attacking import ATTACKER, VICTIM, client_of, is_answered
-from tests.attack.visiting import add_site, visitor_of
+from tests.attack.attacking import ATTACKER, VICTIM, add_site, client_of, is_answered, visitor_of
 from tests.service.serving import ALL_SCOPES, Server, environment, in_force, problem, serving
 
 JSON = {"Content-Type": "application/json"}

@@ -21,8 +21,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import TryAgain
 from tenants.storage import files as stored_files
-from tests.attack.attacking import ATTACKER, VICTIM, client_of, is_answered
-from tests.attack.visiting import add_site, visitor_of
+from tests.attack.attacking import ATTACKER, VICTIM, add_site, client_of, is_answered, visitor_of
 from tests.service.serving import Server, environment, free_port, in_force, problem, serving
 
 FILES = 12

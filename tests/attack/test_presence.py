@@ -13,8 +13,7 @@ from pipelines.ask.chats.presence import Presence
 from settings import Settings
 from tenants.chats.fanout import Announcement
 from tenants.core.context import Tenant, acting_as
-from tests.attack.attacking import VICTIM
-from tests.attack.visiting import add_site, visitor_of
+from tests.attack.attacking import VICTIM, add_site, visitor_of
 from tests.service.serving import Server, problem
 
 READERS = 30

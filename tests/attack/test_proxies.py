@@ -13,8 +13,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import providers
 from tenants.storage import database
-from tests.attack.attacking import ATTACKER, VICTIM
-from tests.attack.visiting import add_site
+from tests.attack.attacking import ATTACKER, VICTIM, add_site
 from tests.provider import CLIENT, SECRET, providing
 from tests.service.serving import Server, environment, in_force, problem, serving
 from ui.doctor.proxy import check_proxy

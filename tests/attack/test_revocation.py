@@ -18,8 +18,7 @@ from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
 from tenants.privacy import removal
-from tests.attack.attacking import VICTIM
-from tests.attack.visiting import add_site, visitor_of
+from tests.attack.attacking import VICTIM, add_site, visitor_of
 from tests.service.serving import Server, in_force, problem
 
 MOST_SECONDS = 40.0

@@ -11,8 +11,7 @@ from components.language.texts import text
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.storage import database
-from tests.attack.attacking import PATIENCE_SECONDS, VICTIM
-from tests.attack.visiting import add_site, visitor_of
+from tests.attack.attacking import PATIENCE_SECONDS, VICTIM, add_site, visitor_of
 from tests.service.serving import Server, environment, serving
 
 CHATS = 8

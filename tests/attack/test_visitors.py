@@ -15,8 +15,7 @@ from settings import Settings
 from tenants.access.quotas import RateLimiter
 from tenants.access.tokens import issue
 from tenants.core.context import Tenant, acting_as
-from tests.attack.attacking import VICTIM
-from tests.attack.visiting import add_site, visitor_of
+from tests.attack.attacking import VICTIM, add_site, visitor_of
 from tests.service.serving import ALL_SCOPES, Server, in_force, problem
 
 TRIES = 40

@@ -32,7 +32,7 @@ from tenants.tables import Base
 from tenants.work import jobs, queue, uploads
 from tenants.work.queue import TenantTask
 from tests.chats import handed_over, tickets
-from tests.schemas import of_every_database
+from tests.rows import of_every_database
 from tests.servers import own_database
 from tests.webhooks import wait_until
 

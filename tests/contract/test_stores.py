@@ -2,7 +2,7 @@
 
 A service that is killed with a store is the bench's (`python -m tests.stores`); in tests, for `sqlite` and `spool`
 `test_a_killed_process_loses_no_turn_that_it_answered` and `test_a_full_disk_and_a_kill_lose_no_acknowledged_record`
-(`tests/unit/tenants/audit/test_recorder.py`), for `edge` `tests/unit/pipelines/ingest/test_kill.py`, for `uploads`
+(`tests/unit/tenants/audit/test_recorder.py`), for `edge` `tests/unit/pipelines/ingest/test_session.py`, for `uploads`
 `test_acknowledged_uploads_survive_a_kill` (`tests/service/test_jobs.py`).
 """
 

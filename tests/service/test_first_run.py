@@ -1,21 +1,26 @@
-"""From an empty data folder to a tenant with an admin, in a browser's requests."""
+"""From an empty data folder to a tenant with an admin, and the walk through the product by keyboard."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from playwright.sync_api import Browser, expect
 
 import app
 from pipelines import pages
-from settings import get_settings
+from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
 from tenants.desk import first_run, operators
 from tenants.storage import database
+from tests import desk_views
 from tests.desk import PASSWORD, SAME_ORIGIN
+from tests.service.serving import Server, environment, in_force, serving
+from tests.service.walk import walk
 
 FORM = {
     "tenant_id": "acme",
@@ -78,3 +83,24 @@ async def test_a_link_is_dead_once_somebody_is_there(empty: httpx.AsyncClient) -
     with acting_as(Tenant("acme", "anna")):
         operators.add("anna@shop.example", PASSWORD, role="admin")
     assert hint not in (await empty.get(pages.SIGN_IN, headers={"Accept-Language": "ru"})).text
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Iterator[tuple[Server, str]]:
+    """A service on an empty data folder, and the path of its one-time link."""
+    settings = Settings(data_dir=tmp_path / "data", default_locale="ru", rate_limit_per_minute=0)
+    with in_force(settings):
+        secret = first_run.open_link()
+        with serving(environment(settings)) as server:
+            yield server, f"/desk/first-run/{secret}"
+
+
+def test_the_whole_walk_works_by_keyboard_only(browser: Browser, begun: tuple[Server, str], tmp_path: Path) -> None:
+    server, link = begun
+    with browser.new_context(bypass_csp=True, locale="ru-RU") as context:
+        page = context.new_page()
+        page.goto(f"{server.url}{link}")
+        expect(page.locator('[name="tenant_id"]')).to_be_visible()
+        assert desk_views.faults(page) == []
+    walk(browser, server, link, tmp_path)
+    assert not [line for line in server.log if " ERROR " in line]

@@ -15,9 +15,11 @@ from components.ingest.files import MAX_ARTICLE_BYTES
 from components.ingest.formats import parsed
 from components.ingest.formats.detect import FORMATS
 from components.ingest.sandbox import MEMORY, SECONDS
+from components.language.texts import LOCALES
 from settings import ROOT, Settings
 from tenants.accounts.hours import Hours
 from tenants.knowledge import tools
+from tests import pictures
 from tests.pages import PAGES, blocks, files, marked
 from ui.cli.terminal import LazyCommand
 
@@ -180,3 +182,13 @@ def test_every_route_exists(page: str, installation: Settings) -> None:
 def test_every_setting_exists(page: str) -> None:
     settings = {f"OPORA_{name.upper()}" for name in Settings.model_fields}
     assert {name for name in re.findall(r"OPORA_[A-Z_]*[A-Z]", PAGES[page]) if "_TEST_" not in name} <= settings
+
+
+def test_pictures_were_taken_of_the_present_templates() -> None:
+    assert pictures.recorded() == pictures.digests(), "run `python -m tests.browser.pictures` and look at the result"
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_each_picture_exists_in_light_dark_and_phone(locale: str) -> None:
+    expected = {f"{name}{look}.png" for name in pictures.NAMES for look in ("", "-dark", "-phone")}
+    assert {path.name for path in (pictures.FOLDER / locale).iterdir()} == expected

@@ -1,4 +1,4 @@
-"""The targets of the Makefile: the requirements that they install and the tests that they run."""
+"""Targets of the Makefile, and tests whose backend is missing."""
 
 import re
 import shlex
@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from settings import ROOT
+from tests import servers
 
 
 def commands(target: str) -> str:
@@ -31,3 +32,22 @@ def test_ci_runs_every_test() -> None:
     assert selected == ["not chaos and not browser", "chaos", "browser"]
     folders = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if any(path.glob("**/test_*.py"))}
     assert all(folders <= set(run) for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("environment", "outcome"),
+    [
+        ({"CI": ""}, pytest.skip.Exception),
+        ({"CI": "true"}, pytest.fail.Exception),
+        ({"CI": "true", "OPORA_TEST_WITHOUT": "qdrant"}, pytest.fail.Exception),
+        ({"CI": "true", "OPORA_TEST_WITHOUT": "qdrant redis"}, pytest.skip.Exception),
+    ],
+)
+def test_missing_backend_fails_in_ci(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], outcome: type[BaseException]
+) -> None:
+    monkeypatch.delenv("OPORA_TEST_WITHOUT", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(outcome, match="no server: Redis"):
+        servers.absent("redis", "Redis")

@@ -1,5 +1,8 @@
-"""Bytes of bodies that are held at once."""
+"""Bytes of bodies that are held at once, and the log of connections."""
 
+import logging
+
+from pipelines.connections import SeldomFilter
 from pipelines.in_progress import InProgress
 from tenants.chats.visitors import SCOPE as VISIT
 from tenants.core.context import Tenant
@@ -66,3 +69,22 @@ def test_visitors_who_have_signed_in_share_no_limit_of_an_address() -> None:
     first, second = (visitor("shop", Tenant("shop", name).key(), name) for name in ("u:anna", "u:boris"))
     assert most_bytes(bodies, first) == 100 * PIECE
     assert most_bytes(bodies, second) > PHOTO
+
+
+def _record(second: float, text: str = "Invalid HTTP request received.") -> logging.LogRecord:
+    record = logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, text, None, None)
+    record.created = second
+    return record
+
+
+def test_repeated_invalid_requests_are_logged_once_in_ten_seconds() -> None:
+    seldom = SeldomFilter()
+    records = [_record(100 + number / 100) for number in range(1_500)]
+    written = [record for record in records if seldom.filter(record)]
+    assert [record.created for record in written] == [100, 110]
+    assert written[1].getMessage() == "Invalid HTTP request received. 999 more since the last line."
+
+
+def test_other_lines_are_always_written() -> None:
+    seldom = SeldomFilter()
+    assert all(seldom.filter(_record(100, "Started")) for _ in range(3))

@@ -1,11 +1,15 @@
-"""Articles offered instead of an answer."""
+"""Articles and topics that are offered instead of an answer."""
 
 from dataclasses import replace
 
 import pytest
+from haystack import Document
 
 from components.decide.articles import ARTICLES_IN_DOUBT, leads, nearest
+from components.decide.main_topics import MainTopics
+from components.faults import collect_degraded
 from components.passages import SEARCH
+from components.retrieve.probe import Probe
 from components.turn import Article, Passage, RejectedApproach, Turn
 from tests.turns import document, passage, turn
 
@@ -126,3 +130,28 @@ def test_no_article_is_near_an_unknown_code() -> None:
     question_turn = turn("ошибка E401", FEES)
     question_turn = replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401",)))
     assert offered(question_turn, c1=0.5) == ()
+
+
+FOUND = {
+    "where is my order": document("…", "c1", title="Delivery", relevance=0.6),
+    "does not start": document("…", "c2", title="Gift cards", relevance=0.1),
+    "how to return a product": document("…", "c3", title="Returns", relevance=0.5),
+    "payment": document("…", "c4", title="Delivery", relevance=0.5),
+    "warranty": document("…", "c5", title="All " * 20, relevance=0.9),
+}
+
+
+def test_topics_are_titles_that_answer_common_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Probe, "best", lambda _self, reason: FOUND.get(reason))
+    assert MainTopics().find("en") == ("Delivery", "Returns")
+    assert MainTopics(limit=1).find("en") == ("Delivery",)
+
+
+def test_there_are_no_topics_if_the_search_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_self: Probe, _reason: str) -> Document:
+        raise OSError
+
+    monkeypatch.setattr(Probe, "best", fail)
+    with collect_degraded() as noted:
+        assert MainTopics().find("en") == ()
+    assert list(noted) == ["suggestions"]

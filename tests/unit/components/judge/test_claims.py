@@ -2,9 +2,10 @@
 
 import pytest
 
+from components.judge.approaches import coverage, proposed
 from components.judge.claims import is_quoted, is_unfit, rejected_by, unknown_codes
 from components.turn import Claim, RejectedApproach
-from tests.turns import passage
+from tests.turns import passage, query
 
 SOURCE = passage(
     "1. Код E20 означает, что вода не сливается.\n2. Доставка стоит 1 200 ₽, подъём 1,5 тыс. Гарантия 24 месяца."
@@ -62,3 +63,36 @@ def test_a_claim_that_proposes_a_rejected_approach_is_found() -> None:
     approach = RejectedApproach("r", "Стучать по корпусу", "опасно", "2026-01-01")
     assert rejected_by(Claim("Можно стучать по корпусу.", (1,)), [approach]) is approach
     assert rejected_by(Claim("Не стучите по корпусу.", (1,)), [approach]) is None
+
+
+RESET = RejectedApproach("1", "Сбросить плату кнопкой питания", "стирается калибровка", "2025-05-05")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Сбросить плату кнопкой питания.",
+        "Для сброса платы удерживайте кнопку питания 10 секунд.",
+        "Удерживайте кнопку питания, чтобы сбросить плату, затем отпустите.",
+    ],
+)
+def test_a_paraphrased_proposal_is_recognised(sentence: str) -> None:
+    assert proposed(sentence, RESET)
+
+
+def test_a_different_or_opposite_sentence_is_no_proposal() -> None:
+    for sentence in (
+        "Чтобы сбросить плату, отключите машину от сети.",
+        "Нажмите кнопку питания.",
+        "Не сбрасывайте плату кнопкой питания.",
+        "Плату нельзя сбросить кнопкой питания.",
+        "",
+    ):
+        assert not proposed(sentence, RESET)
+
+
+def test_coverage_is_the_weight_share_of_the_question() -> None:
+    question = query("сбросить плату телефона").weights
+    assert coverage(question, RESET.text) == pytest.approx(2 / 3)
+    assert coverage(query("подключение").weights, "Подключить шланг") == pytest.approx(0.6)
+    assert coverage(query("погода").weights, RESET.text) == 0.0

@@ -1,5 +1,6 @@
 """Calls of embedders, rankers and tools: bounded by the turn, one declared failure, and the breaker knows."""
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import ContextVar
@@ -11,7 +12,7 @@ import pytest
 from components.models import attempts
 from components.models.attempts import attempt, in_background
 from components.models.breaker import Upstream
-from components.models.calls import CallOutcome, collect_calls
+from components.models.calls import Call, CallOutcome, collect_calls, current
 from components.models.failures import ModelFailed
 
 WHO: ContextVar[str] = ContextVar("who")
@@ -126,3 +127,26 @@ def test_a_turn_without_time_left_makes_no_call_and_records_no_failure(provider:
     with collect_calls(deadline=0):
         assert outcome(provider, unasked) == "timeout"
     assert not provider.breaker.is_open
+
+
+def call(step: str) -> Call:
+    return Call(step, "ollama", "m", "p.ru@0", "fast", monotonic(), 1.0, "ok")
+
+
+def test_calls_outside_a_turn_are_unbounded() -> None:
+    assert current().remaining() == math.inf
+    assert not current().stop.is_set()
+    current().add(call("lost"))
+    assert current().finished == ()
+
+
+def test_a_nested_block_inherits_bounds_and_collects_its_own_calls() -> None:
+    stop = Event()
+    with collect_calls(monotonic() + 5, stop) as around:
+        with collect_calls() as within:
+            within.add(call("a"))
+            assert within.stop is stop
+            assert within.remaining() <= 5
+            assert within.fence != around.fence
+        assert (len(within.finished), len(around.finished)) == (1, 0)
+        assert current() is around

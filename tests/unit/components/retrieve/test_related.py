@@ -10,6 +10,8 @@ from haystack import Document
 from components.faults import collect_degraded
 from components.passages import relevance
 from components.retrieve import related
+from components.retrieve.in_context import ContextRetriever
+from components.retrieve.probe import Probe
 from components.retrieve.related import EvidenceContext
 from components.turn import Query
 from tenants.core.points import Hit
@@ -115,3 +117,33 @@ def test_a_successor_goes_before_the_document_that_it_supersedes(monkeypatch: py
     monkeypatch.setattr(related, "read_query", Query)
     monkeypatch.setattr(relations, "current", lambda: Relations(successors={"old": "new"}))
     assert [one.id for one in context_of(EVIDENCE)["documents"]] == ["new-1", "old-1"]
+
+
+FOUND = {
+    "alone": [document("a", "c1", relevance=0.3), document("b", "c2", relevance=0.1)],
+    "with the question before": [document("b", "c2", relevance=0.6)],
+}
+
+
+class Scripted(Probe):
+    def ranked(self, text: str) -> list[Document]:
+        return FOUND[text]
+
+
+def test_each_section_keeps_its_highest_relevance() -> None:
+    found = ContextRetriever(Scripted()).run(readings=list(FOUND))["documents"]
+    assert [(one.id, one.meta["relevance"], one.meta["leads"]) for one in found] == [
+        ("c2", 0.6, True),
+        ("c1", 0.3, True),
+    ]
+
+
+def test_only_the_best_section_of_a_reading_leads() -> None:
+    found = ContextRetriever(Scripted()).run(readings=["alone"])["documents"]
+    assert [(one.id, one.meta["leads"]) for one in found] == [("c1", True), ("c2", False)]
+
+
+def test_a_failed_search_offers_nothing() -> None:
+    with collect_degraded() as noted:
+        assert ContextRetriever(Scripted()).run(readings=["unknown"])["documents"] == []
+    assert list(noted) == ["in_context"]

@@ -1,5 +1,6 @@
-"""Messages that ask several things: where they are cut, and which are left whole."""
+"""Complexity of a question, and messages that ask several things."""
 
+from components.understand.complexity import ComplexityClassifier
 from components.understand.parts import parts_of
 
 
@@ -55,3 +56,29 @@ def test_one_question_is_left_whole() -> None:
 def test_a_question_that_refers_to_another_is_cut_off_on_request() -> None:
     message = "how much is the installation and how long does it take"
     assert parts_of(message, with_references=True) == ("how much is the installation", "how long does it take")
+
+
+def classified(question: str) -> str:
+    return ComplexityClassifier().run(query=question)["complexity"]
+
+
+def test_questions_are_classified_by_complexity() -> None:
+    for question, complexity in (
+        ("E20", "simple"),
+        ("Сколько стоит доставка?", "simple"),
+        ("How do I reset my password?", "simple"),
+        ("Чем отличается рассрочка от кредита?", "complex"),
+        ("Сколько стоит установка? А доставка входит?", "complex"),
+        ("E20 и E25 — что делать?", "complex"),
+        ("when are you open and is there parking", "complex"),
+        ("а если банк откажет", "simple"),
+        ("What is the difference between the two plans, and how do I switch?", "complex"),
+        ("и как?", "unknown"),
+        ("???", "unknown"),
+    ):
+        assert classified(question) == complexity
+
+
+def test_the_words_of_the_customer_decide() -> None:
+    outputs = ComplexityClassifier().run(query="доставка", question="Чем отличается доставка от самовывоза?")
+    assert outputs == {"query": "доставка", "complexity": "complex"}

@@ -17,6 +17,7 @@ from components.retrieve.probe import Probe
 from components.turn import Exchange, Query
 from components.understand import transform
 from components.understand.condenser import LlmCondenser
+from components.understand.synonyms import common_synonyms, with_known_synonyms
 from components.understand.transform import QueryTransformer
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
@@ -276,3 +277,31 @@ def test_each_question_of_several_is_searched_too() -> None:
 def test_any_text_is_searched_or_absent(question: str) -> None:
     outputs = transformed(question)
     assert ("query" in outputs) != ("absent" in outputs)
+
+
+ARTICLE_WORDS = frozenset(stems("стиральная машина не сливает воду, личный кабинет, пароль"))
+GROUPS = (("стиралка", "стиральная машина"), ("лк", "личный кабинет", "учётка"), ("бак", "барабан"))
+
+
+def test_unknown_words_are_replaced_by_known_synonyms() -> None:
+    for question, meant in (
+        ("Стиралка не сливает", "стиральная машина не сливает"),
+        ("не сливает стиралку, а стиралка новая", "не сливает стиральная машина, а стиральная машина новая"),
+        ("пароль от лк", "пароль от личный кабинет"),
+        ("Забыл учётку", "Забыл личный кабинет"),
+        ("стиральная машина", "стиральная машина"),
+        ("бак и барабан", "бак и барабан"),
+        ("стиралочка", "стиралочка"),
+        ("", ""),
+    ):
+        assert with_known_synonyms(question, GROUPS, ARTICLE_WORDS) == meant
+
+
+def test_common_synonyms_stand_in_for_unknown_words() -> None:
+    for question, known, meant in (
+        ("How much is delivery?", "the price of delivery", "price is delivery?"),
+        ("It makes too much noise", "noise, price", "It makes too much noise"),
+        ("есть кешбек", "бонусы за покупки", "есть бонусы"),
+        ("How much powder?", "much powder, price", "How much powder?"),
+    ):
+        assert with_known_synonyms(question, common_synonyms(), frozenset(stems(known))) == meant

@@ -1,4 +1,4 @@
-"""The readers, on made-up rows in the shape of the public sets."""
+"""The readers on made-up rows in the shape of the public sets, and noise."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from components.language.identifiers import codes
 from evaluation.cases import QuestionSet, Skipped
 from evaluation.datasets import DATA_SETS, public
 from evaluation.datasets.catalogue import READERS, chosen_sets
+from evaluation.datasets.noise import typos, wrong_layout
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
@@ -99,3 +101,20 @@ def test_built_in_sets_need_no_folder(tmp_path: Path) -> None:
 
 def test_the_command_line_knows_every_set() -> None:
     assert set(DATA_SETS) == {"fixture", "codes", "dialogues", *READERS}
+
+
+QUESTION = "Стиральная машина показывает ошибку E20, что делать?"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_typing_errors_are_made_reproducibly_and_leave_codes_alone(count: int) -> None:
+    for seed in range(50):
+        noisy = typos(QUESTION, count, seed)
+        assert noisy == typos(QUESTION, count, seed)
+        assert noisy != QUESTION
+        assert codes(noisy) == ("E20",)
+
+
+def test_the_wrong_layout_is_a_russian_keyboard_read_as_an_english_one() -> None:
+    assert wrong_layout("ошибка Е20?") == "jib,rf T20&"
+    assert wrong_layout("как сбросить пароль от Wi-Fi") == "rfr c,hjcbnm gfhjkm jn Wi-Fi"

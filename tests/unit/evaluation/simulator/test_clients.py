@@ -2,18 +2,23 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import ollama
 import openai
 import pytest
+import yaml
 from typer.testing import CliRunner
 
-from components.answer.generative import AnswerForm, SentenceForm
+from components.answer.generative import AnswerForm, GenerativeAnswerer, SentenceForm
 from components.models.structured import parsed
 from evaluation.simulator.__main__ import app
+from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
+from pipelines.ask.engine import AskEngine
+from settings import ROOT
 
 PASSAGES = """<passages id="ab12">
 [1] source: errors.md › E20
@@ -107,3 +112,20 @@ def test_a_fault_occurs_at_the_configured_calls(simulator: Simulator, native: ol
 
     assert [bool(chat_text(native, prompt())) for _ in range(3)] == [True, False, True]
     assert [call.outcome for call in simulator.calls] == ["ok", "empty", "ok"]
+
+
+@pytest.mark.parametrize("profile", ["ollama", "openai"])
+def test_an_adapted_profile_changes_only_its_models(profile: str, tmp_path: Path) -> None:
+    adapted_path = adapt(tmp_path, "http://127.0.0.1:9", profile, timeout=2) / "ask" / "profiles" / f"{profile}.yaml"
+    shipped_path = ROOT / "pipelines" / "ask" / "profiles" / adapted_path.name
+
+    changed, original = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (adapted_path, shipped_path))
+    assert changed.keys() == original.keys()
+    assert changed["components"].keys() == original["components"].keys()
+    answerer = AskEngine(adapted_path).pipeline.get_component("answer")
+    assert isinstance(answerer, GenerativeAnswerer)
+    models = answerer.models
+    assert models.strong is not None
+    assert (models.timeout, models.fast.model, models.strong.model) == (2, "simulated", "simulated-strong")
+    assert "127.0.0.1:9" in str(models.to_dict())
+    assert "11434" not in adapted_path.read_text(encoding="utf-8")

@@ -29,9 +29,9 @@ from settings import ROOT, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import tools
-from tests.leaks import leaked
 from tests.unit.pipelines.ask import injected
 from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, equip, tool, trials
+from tests.unit.pipelines.ask.injected import leaked
 
 SLOW = frozenset({"hang", "slow"})
 QUICK = [

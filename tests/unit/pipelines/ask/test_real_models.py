@@ -17,7 +17,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask
 from tenants.core.context import Tenant
-from tests.leaks import leaked
+from tests.unit.pipelines.ask.injected import leaked
 
 SECONDS = 300.0
 QUESTIONS = (

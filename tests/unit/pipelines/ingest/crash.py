@@ -1,7 +1,7 @@
 """Ingest runs, rebuilds, rollbacks and operators' changes killed with SIGKILL, each in a separate process.
 
-A program for `test_kill.py`. Imports happen once: this process forks one child per run and never opens the index or the
-database itself.
+A program for `test_session.py`. Imports happen once: this process forks one child per run and never opens the index or
+the database itself.
 Arguments: data folder, seed, number of kills for ingest runs, for rebuilds, and for operators' changes.
 """
 

@@ -1,5 +1,10 @@
-"""Changes during ingest runs, and the state after either is interrupted."""
+"""Changes during ingest runs, and the state after either is interrupted or killed.
 
+A few kills here; the same program takes any number: `python -m tests.unit.pipelines.ingest.crash`.
+"""
+
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
@@ -13,6 +18,7 @@ from pipelines.ingest import session
 from pipelines.ingest.library import Library
 from pipelines.ingest.report import Progress
 from pipelines.ingest.usecase import Ingest
+from settings import ROOT
 from tenants import index
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
@@ -218,3 +224,28 @@ def test_changes_and_runs_at_once_lose_nothing(library: Library, ingest: Ingest)
     check_consistent()
     assert library.check().clean
     assert not ingest.run([]).healed
+
+
+_INGESTS = 3
+_REBUILDS = 1
+_CHANGES = 1
+_SEED = 20
+
+
+@pytest.mark.chaos
+def test_kills_at_random_moments(tmp_path: Path) -> None:
+    program = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "tests.unit.pipelines.ingest.crash",
+        str(tmp_path),
+        str(_SEED),
+        str(_INGESTS),
+        str(_REBUILDS),
+        str(_CHANGES),
+    ]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("killed after step") == _INGESTS + _REBUILDS + _CHANGES

@@ -1,4 +1,4 @@
-"""The tenant of a call: none by default, one inside its block, and keys that no other tenant produces."""
+"""The tenant of a call, and log output of exceptions without message text."""
 
 from contextvars import copy_context
 from functools import partial
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenants.core.context import Tenant, acting_as, current
-from tenants.core.errors import NoTenant
+from tenants.core.errors import InternalFault, NoTenant, trail
 
 ANNA = Tenant("acme", "anna", frozenset({"ask"}))
 BORIS = Tenant("acme", "boris", frozenset({"ask"}))
@@ -52,3 +52,27 @@ def test_keys_of_different_callers_and_parts_differ(
 ) -> None:
     keys = {Tenant(tenant_id, subject).key(*parts) for tenant_id, subject, parts in callers}
     assert len(keys) == len(callers)
+
+
+def test_a_trail_shows_where_and_not_what() -> None:
+    try:
+        try:
+            raise KeyError("the secret question")
+        except KeyError as cause:
+            raise InternalFault("broken", value="the secret question") from cause
+    except InternalFault as error:
+        summary = trail(error)
+    assert "secret" not in summary
+    assert "InternalFault(broken)" in summary
+    assert "KeyError at test_context.py:" in summary
+
+
+def test_a_trail_goes_into_a_group() -> None:
+    group = ExceptionGroup("several", [InternalFault("index_failed"), ValueError("secret")])
+    assert "InternalFault(index_failed)" in trail(group)
+
+
+def test_a_trail_of_errors_that_refer_to_each_other_ends() -> None:
+    fault = InternalFault("index_failed")
+    fault.__context__ = ExceptionGroup("streams", [fault])
+    assert trail(fault).count("InternalFault(index_failed)") == 2

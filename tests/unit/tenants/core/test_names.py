@@ -1,9 +1,10 @@
-"""Two tenants never meet in one name, on any file system."""
+"""Names of tenants never meet, and configured patterns take bounded time."""
 
 import re
 import unicodedata
 from collections.abc import Iterable
 from random import Random
+from time import monotonic
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tenants.core.errors import Invalid
 from tenants.core.names import check_tenant_id, collection_name, physical_name
+from tenants.core.patterns import compiled
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9._-]*(~[a-z2-7]{26})?")
 HOSTILE = (
@@ -91,3 +93,36 @@ def test_an_impossible_id_is_refused(tenant_id: str) -> None:
 def test_a_device_name_is_no_folder() -> None:
     assert collection_name("con") != "con"
     assert collection_name("aux.txt").startswith("aux-txt~")
+
+
+BACKTRACKING = [r"\w{1,40}" * 5 + "!", r"(a+)+$", r"(\w|\d)*№", ".*" * 40 + "!", r"(?:.{1,50}){9}!", r"([а-я]+\s?)+$"]
+
+
+@pytest.mark.parametrize("pattern", BACKTRACKING)
+def test_no_pattern_backtracks(pattern: str) -> None:
+    started = monotonic()
+    compiled(pattern).search("слово" * 800 + "a" * 2_000)
+    assert monotonic() - started < 20
+
+
+def test_a_word_may_be_russian() -> None:
+    for pattern, text, match in (
+        (r"\b\d{6}\b", "Где заказ 123456?", "123456"),
+        (r"№ ?\d+", "заказ № 42", "№ 42"),
+        (r"заказ \w+", "Где ЗАКАЗ Ёлка7?", "ЗАКАЗ Ёлка7"),
+        (r"[\w-]+@[\w.]+", "пишите на вася-1@shop.example", "вася-1@shop.example"),
+        (r"\W\d", "а1 б", None),
+        (r"[]\w]+", "]я", "]я"),
+        (r"\\w", r"a\w", r"\w"),
+        (r"(?:AB|ВГ)-\d{3}", "код вг-123", "вг-123"),
+    ):
+        results = compiled(pattern).search(text)
+        assert (results and results.group()) == match
+
+
+@pytest.mark.parametrize(
+    "pattern", ["[", r"(?=a)b", r"(?<!\w)b", r"(a)\1", r"\w{1,1000}", r"(\w{50}){50}", r"\p{Nothing}"]
+)
+def test_what_cannot_be_matched_in_linear_time_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="pattern"):
+        compiled(pattern)

@@ -1,4 +1,4 @@
-"""The pages of a chat at the desk."""
+"""Views of chats and documents at the desk."""
 
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -8,7 +8,8 @@ import yaml
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from components.language.texts import LOCALES
+from components.ingest.records import PROPERTIES
+from components.language.texts import LOCALES, text
 from pipelines.ask.chats.conversations import Conversations
 from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
@@ -16,8 +17,10 @@ from tenants.chats import store
 from tenants.core.context import COMMAND_LINE, Tenant, acting_as
 from tenants.core.errors import Conflict, Invalid, OporaError
 from tenants.desk import sessions
+from tenants.knowledge.edges import Edge
 from tests import desk
 from ui.desk import chat, conversation
+from ui.desk.document_view import TIES, DiffLine, difference, edge_between
 from ui.desk.view import names
 
 
@@ -58,3 +61,32 @@ def test_every_step_of_the_pipeline_has_a_name() -> None:
     steps = yaml.safe_load((ROOT / "pipelines" / "ask" / "ask.yaml").read_text(encoding="utf-8"))["components"]
     for locale in LOCALES:
         assert [step for step in steps if names(locale)("step", step) == step] == []
+
+
+def test_a_difference_shows_what_changed_with_some_lines_around() -> None:
+    old = "\n".join(f"строка {number}" for number in range(12))
+    lines = difference(old, old.replace("строка 6", "новая"))
+    assert lines == (
+        DiffLine("gap"),
+        DiffLine("same", "строка 4"),
+        DiffLine("same", "строка 5"),
+        DiffLine("removed", "строка 6"),
+        DiffLine("added", "новая"),
+        DiffLine("same", "строка 7"),
+        DiffLine("same", "строка 8"),
+    )
+    assert difference(old, old) == ()
+    assert difference("", "a") == (DiffLine("added", "a"),)
+
+
+def test_texts_of_too_many_lines_are_not_compared() -> None:
+    assert difference("x\n" * 4_001, "x") is None
+    assert difference("x\n" * 4_000, "y\n" * 4_000) is not None
+
+
+def test_a_tie_is_the_edge_that_its_words_say() -> None:
+    assert edge_between("a", "supersedes:out", "b", 1.0) == Edge("a", "supersedes", "b", 1.0)
+    assert edge_between("a", "supersedes:in", "b", 0.5) == Edge("b", "supersedes", "a", 0.5)
+    for locale in ("ru", "en"):
+        assert all(text(f"desk.documents.tie.{choice}", locale) for choice in TIES)
+        assert all(text(f"desk.documents.property.{name}", locale) for name in PROPERTIES)

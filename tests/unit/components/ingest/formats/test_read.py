@@ -12,6 +12,7 @@ from components.ingest import formats
 from components.ingest.document import Refusal, SourceDocument
 from components.ingest.files import RawArticle
 from components.ingest.formats.detect import FORMATS, Format
+from components.ingest.formats.encoding import decoded
 from components.ingest.formats.parsed import Parsed
 from components.ingest.parse import ArticleParser
 from tenants.core.errors import CallerError, Invalid, UnsupportedMedia
@@ -108,3 +109,28 @@ def test_flags_travel_with_the_document() -> None:
     parsed = PARSER.parse(RawArticle(page, "html", "https://acme.ru/a"))
     assert isinstance(parsed, SourceDocument)
     assert (parsed.url, parsed.meta) == ("https://acme.ru/a", {"flags": ["hidden_text"]})
+
+
+TEXT = "Ошибка E20 означает, что вода не сливается.\nВыньте вилку из розетки и прочистите фильтр: «Слив», 5 минут."
+
+
+def test_russian_is_read_in_every_encoding() -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1251", "koi8-r"):
+        text = TEXT if encoding != "koi8-r" else TEXT.translate(str.maketrans("«»", '""'))
+        assert decoded(text.encode(encoding)) == text
+        assert decoded(text.upper().encode(encoding)) == text.upper()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n\x00\x00",
+        "Liberté, égalité".encode("cp1252"),
+        "日本語の説明書".encode("shift-jis"),
+        b"\xff\xfe\x00",
+        b"a\x00b",
+    ],
+)
+def test_undecodable_files_are_refused(data: bytes) -> None:
+    with pytest.raises(Invalid, match="file_undecodable"):
+        decoded(data)

@@ -1,9 +1,10 @@
-"""Fixtures for tests of components."""
+"""Fixtures for unit tests: a tenant on disk as in production, and what it knows."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
@@ -23,3 +24,8 @@ def tenant(installation: Settings) -> Iterator[Tenant]:
     Registry().add("acme")
     with acting_as(Tenant("acme", "tests")) as acme:
         yield acme
+
+
+@pytest.fixture(scope="session")
+def ingest() -> Ingest:
+    return Ingest()
