@@ -1,14 +1,12 @@
 """A service process for tests, its environment, and a check of problem responses."""
 
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
+from types import MappingProxyType
 
 import httpx
 import pytest
@@ -17,10 +15,9 @@ from settings import Settings, get_settings
 from tenants.core.context import SCOPES
 from tenants.storage import database
 from tests import places
+from tests.forks import forked
 
 ROOT = Path(__file__).parents[2]
-_SERVE = "import gc; gc.disable(); import app; from tests import places; places.watch(); gc.enable(); app.serve()"
-"""Garbage collection while modules load takes a sixth of the CPU time of importing `app`."""
 RSA_KID = "provider-1"
 ALL_SCOPES = tuple(sorted(SCOPES))
 CROWD = tuple(f"crowd-{number}" for number in range(6))
@@ -54,43 +51,50 @@ ARTICLES = [
 class Server:
     """A service process. `log` grows while it runs."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], constants: Mapping[str, float] = MappingProxyType({})) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log: list[str] = []
         self._up = Event()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE],
-            cwd=ROOT,
-            env={**os.environ, **environment, "OPORA_PORT": str(self.port)},
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            encoding="utf-8",
-        )
-        self._reader = Thread(target=self._read, daemon=True)
+        variables = {**os.environ, **environment, "OPORA_PORT": str(self.port)}
+        reader, writer = os.pipe()
+        with Path(os.devnull).open("w") as nowhere, os.fdopen(writer) as log:
+            self.process = forked(
+                "tests.service.serving.serve",
+                variables=variables,
+                streams={1: nowhere.fileno(), 2: log.fileno()},
+                constants=constants,
+            )
+        self._reader = Thread(target=self._read, args=(reader,), daemon=True)
         self._reader.start()
 
     def wait_until_up(self) -> None:
         assert self._up.wait(timeout=90), "".join(self.log)
-        assert self.process.poll() is None, "".join(self.log)
+        assert self.process.is_alive(), "".join(self.log)
 
     def stop(self) -> int:
         """Ask the process to leave and return its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=60)
-        self._reader.join(timeout=10)
-        if self.process.stderr:
-            self.process.stderr.close()
-        return code
+        self.process.terminate()
+        self.process.join(60)
+        assert self.process.exitcode is not None, "".join(self.log)
+        self._reader.join(10)
+        return self.process.exitcode
 
-    def _read(self) -> None:
-        assert self.process.stderr
-        for line in self.process.stderr:
-            self.log.append(line)
-            if "Uvicorn running" in line:
-                self._up.set()
+    def _read(self, reader: int) -> None:
+        with os.fdopen(reader, encoding="utf-8") as lines:
+            for line in lines:
+                self.log.append(line)
+                if "Uvicorn running" in line:
+                    self._up.set()
         self._up.set()
+
+
+def serve() -> None:
+    """Serve in this process, and log misplaced queries."""
+    import app
+
+    places.watch()
+    app.serve()
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -99,9 +103,9 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def serving(variables: Mapping[str, str]) -> Iterator[Server]:
-    """Run a service until the block ends."""
-    server = Server(dict(variables))
+def serving(variables: Mapping[str, str], constants: Mapping[str, float] = MappingProxyType({})) -> Iterator[Server]:
+    """Run a service until the block ends, with these values for constants of its modules."""
+    server = Server(dict(variables), constants)
     try:
         server.wait_until_up()
         yield server

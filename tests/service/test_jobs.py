@@ -209,13 +209,13 @@ def test_a_draining_service_ends_its_streams_and_leaves_its_job(own: tuple[Setti
             lines = stream.iter_lines()
             assert next(lines).startswith("event: ")
             with client.stream("POST", "/ask/stream", json=question) as turn:
-                leaving.process.send_signal(signal.SIGTERM)
+                leaving.process.terminate()
                 wait_until(lambda: client.get("/readyz").status_code != 200)
                 problem(client.get("/readyz"), 503, "shutting_down")
                 # Balancers need a while to notice; requests that still arrive are answered.
                 assert client.post("/ask/run", json=question).status_code == 200
                 # The second signal ends the wait.
-                leaving.process.send_signal(signal.SIGTERM)
+                leaving.process.terminate()
                 assert "event: done" in list(turn.iter_lines())
             # The stream ends by itself, whatever the state of the job.
             list(lines)

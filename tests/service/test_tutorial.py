@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.running import simulator_thread
 from settings import ROOT
+from tests.forks import opora_in
 from tests.pages import PAGES, blocks, script
 from tests.receiving import Receiver, receiving
 from tests.service.serving import free_port
@@ -26,11 +27,13 @@ def followed(page: str, folder: Path, ports: Mapping[int, int], **variables: str
 
     :param variables: more variables of the environment.
     """
+    programs = folder / "programs"
+    programs.mkdir()
     text = script(PAGES[page]).replace("-m evaluation.simulator", f"-m evaluation.simulator --port {ports[11434]}")
     for documented, free in ports.items():
         text = text.replace(f"127.0.0.1:{documented}", f"127.0.0.1:{free}")
     environment = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "OPORA": str(ROOT),
         "OPORA_PORT": str(ports[1416]),
@@ -39,15 +42,16 @@ def followed(page: str, folder: Path, ports: Mapping[int, int], **variables: str
         "COLUMNS": "200",
         **variables,
     }
-    done = subprocess.run(
-        ["bash", "-c", text],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=SECONDS,
-        check=False,
-    )
+    with opora_in(programs):
+        done = subprocess.run(
+            ["bash", "-c", text],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=SECONDS,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.split("=== ")[1:]
 
