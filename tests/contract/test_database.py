@@ -40,7 +40,8 @@ def test_a_server_that_says_nothing_any_more_is_given_up(postgres_url: str, monk
     monkeypatch.setattr(database, "_GRACE_SECONDS", 0)
     with Gateway.to(postgres_url) as gateway:
         url = make_url(postgres_url).set(query={}, host="127.0.0.1", port=gateway.port)
-        settings = Settings.model_validate({"database_url": url.render_as_string(), "database_statement_seconds": 1})
+        brief = {"database_statement_seconds": 1, "database_connect_seconds": 1}
+        settings = Settings.model_validate({"database_url": url.render_as_string(), **brief})
         database.check(settings)
         gateway.mode = "hangs"
         for _ in range(2):

@@ -38,6 +38,7 @@ def _acme(installation: Settings, redis_url: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(redis_server, "is_configured", lambda _: True)
     monkeypatch.setattr(stream_sharing, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(stream_sharing, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(stream_log, "ALIVE_SECONDS", 1)
     with acting_as(ANNA):
         Registry().add("acme")
         yield
