@@ -68,7 +68,7 @@ test: setup clients
 test-chaos: setup
 	$(PYTEST) -m chaos $(TESTS)
 
-# Chromium, and the build of the widget.
+# Chromium, the demo, and the build of the widget.
 test-browser: setup clients
 	$(PYTEST) -m browser $(TESTS)
 

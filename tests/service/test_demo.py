@@ -16,6 +16,8 @@ from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
 from tests.service.serving import Server, environment, in_force, serving
 
+pytestmark = pytest.mark.browser
+
 TENANT = "demo-ru"
 SIGN_IN: dict[str, str] = {}
 """Organisation, login and password that `opora demo` printed."""

@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cli
-from settings import ROOT, get_settings
+from settings import get_settings
 from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
@@ -25,6 +23,7 @@ from tenants.knowledge import catalogue, watched
 from tenants.storage import database
 from tenants.work import claims
 from tests.desk import PASSWORD, SAME_ORIGIN
+from tests.forks import forked
 from tests.service.serving import free_port
 from ui.cli import first_start
 from ui.cli.terminal import first_tenant
@@ -42,17 +41,18 @@ class Running:
             "OPORA_RATE_LIMIT_PER_MINUTE": "0",
             "LANG": "ru_RU.UTF-8",
         }
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "up", *arguments, "--port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
+        (said, stdout), (logged, stderr) = os.pipe(), os.pipe()
+        command = ("up", *arguments, "--port", str(port))
+        self.process = forked(
+            "cli.main", *command, variables={**os.environ, **variables}, streams={1: stdout, 2: stderr}
         )
+        os.close(stdout)
+        os.close(stderr)
         self.said, self.logged = "", ""
         self._ready = Event()
-        self._readers = [Thread(target=self._read, daemon=True), Thread(target=self._log, daemon=True)]
+        self._readers = [
+            Thread(target=reader, args=(pipe,)) for reader, pipe in ((self._read, said), (self._log, logged))
+        ]
         for reader in self._readers:
             reader.start()
         assert self._ready.wait(90), self.logged
@@ -64,24 +64,24 @@ class Running:
 
     def interrupt(self) -> int:
         """Press Ctrl-C; return the exit code."""
-        self.process.send_signal(signal.SIGINT)
-        code = self.process.wait(60)
+        assert self.process.pid is not None
+        os.kill(self.process.pid, signal.SIGINT)
+        self.process.join(60)
         for reader in self._readers:
             reader.join(10)
-        return code
+        assert self.process.exitcode is not None
+        return self.process.exitcode
 
-    def _read(self) -> None:
-        assert self.process.stdout
-        with self.process.stdout as stream:
+    def _read(self, pipe: int) -> None:
+        with os.fdopen(pipe, encoding="utf-8") as stream:
             for line in stream:
                 self.said += line
                 if "Ctrl+C" in line:
                     self._ready.set()
         self._ready.set()
 
-    def _log(self) -> None:
-        assert self.process.stderr
-        with self.process.stderr as stream:
+    def _log(self, pipe: int) -> None:
+        with os.fdopen(pipe, encoding="utf-8") as stream:
             for line in stream:
                 self.logged += line
 
