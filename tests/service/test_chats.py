@@ -295,32 +295,6 @@ def test_a_number_that_no_message_has_is_refused(ivan: Visitor, operator: httpx.
     problem(operator.get(f"/desk/chats/{chat_id}{path}{after}"), 422, "field_invalid")
 
 
-def test_hours_are_set_read_and_shown(
-    anybody: httpx.Client, server: Server, token: Callable[..., str], shops: dict[str, Site], operator: httpx.Client
-) -> None:
-    key = shops["closed"].key
-    hours = {"zone": "Europe/Moscow", "week": {}, "holidays": ["2027-01-01"], "away": {"ru": "Мы отдыхаем."}}
-    headers = {"Authorization": f"Bearer {token('acme', 'admin')}"}
-    put = anybody.put("/desk/hours", params={"site": key}, json=hours, headers=headers)
-    assert put.json() == {"hours": hours, "now": {"open": False, "text": "Мы отдыхаем.", "changes_at": None}}
-    assert operator.get("/desk/hours", params={"site": key}).json() == put.json()
-    assert operator.get("/desk/hours").json() == {"hours": None, "now": None}
-    session = opened(anybody, shops["closed"]).json()
-    assert session["site"]["hours"] == put.json()["now"]
-    who = visitor(anybody, shops["closed"])
-    chat_id = begun(who)
-    ticket = who.send("POST", f"/chats/{chat_id}/person").json()["ticket_id"]
-    (line,) = who.send("GET", f"/chats/{chat_id}").json()["messages"]
-    assert line["text"] == f"Обращение {ticket} создано, сотрудник ответит в этом чате. Мы отдыхаем."
-    assert operator.get("/desk/chats", params={"with_ticket": True}).json()[0]["ticket_id"] == ticket
-    foreign = {"site": shops["globex"].key}
-    problem(anybody.get("/desk/hours", params=foreign, headers=operator.headers), 404, "site_unknown")
-    problem(anybody.put("/desk/hours", params=foreign, json=hours, headers=headers), 404, "site_unknown")
-    problem(anybody.put("/desk/hours", json={**hours, "zone": "Moon"}, headers=headers), 422, "field_invalid")
-    anybody.delete("/desk/hours", params={"site": key}, headers=headers)
-    assert opened(anybody, shops["closed"]).json()["site"]["hours"] is None
-
-
 def test_a_question_is_answered_as_a_stream_and_then_stored(ivan: Visitor) -> None:
     chat_id = begun(ivan)
 
@@ -422,37 +396,3 @@ def test_an_operators_reply_and_typing_reach_the_open_stream(ivan: Visitor, oper
         assert until(read, "message")["body"] == {"event": "joined", "name": "Ольга"}
         assert until(read, "message")["text"] == "Чем помочь?"
         assert until(read, "state")["assignee_name"] == "Ольга"
-
-
-def test_who_is_there_is_shown_both_ways_and_gone_when_the_connection_is(
-    ivan: Visitor, operator: httpx.Client, token: Callable[..., str]
-) -> None:
-    chat_id = begun(ivan)
-    desk = f"/desk/chats/{chat_id}"
-    olga = token("acme", "operate", subject="olga")
-    boris = token("acme", "operate", subject="boris")
-    with following(operator, "/desk/events", olga) as everywhere:
-        until(everywhere, "ready")
-        with following(operator, f"{desk}/events?name=Ольга", olga) as seen_by_olga:
-            until(seen_by_olga, "snapshot")
-            with following(ivan.client, f"/chats/{chat_id}/events", ivan.token) as seen_by_ivan:
-                # A late watcher learns at once who is present.
-                shown = until(seen_by_ivan, "presence", active=True)
-                assert shown == {"who": "operator", "name": "Ольга", "active": True}
-                customer = {"who": "customer", "subject": ivan.subject}
-                until(seen_by_olga, "presence", active=True, **customer)
-                until(everywhere, "presence", active=True, chat_id=chat_id, **customer)
-                with following(operator, f"{desk}/events?name=Борис", boris) as seen_by_boris:
-                    until(seen_by_boris, "presence", who="operator", subject="olga")
-                    until(seen_by_olga, "presence", who="operator", subject="boris", active=True)
-                    until(seen_by_ivan, "presence", name="Борис", active=True)
-                until(seen_by_ivan, "presence", name="Борис", active=False)
-                until(seen_by_ivan, "presence", name="Ольга", active=True)
-                ivan.send("POST", f"/chats/{chat_id}/typing", active=True)
-                until(seen_by_olga, "typing", active=True, **customer)
-            # He was typing when his connection broke.
-            until(seen_by_olga, "typing", active=False, **customer)
-            until(seen_by_olga, "presence", active=False, **customer)
-            until(everywhere, "presence", active=False, chat_id=chat_id, **customer)
-            operator.post(f"{desk}/note", json={"text": "постоянный клиент"})
-            assert until(seen_by_olga, "message")["kind"] == "note"

@@ -130,21 +130,6 @@ def test_invalid_queries_are_refused(acme: httpx.Client, document: str) -> None:
         assert body["errors"] == [{"field": field, "code": code}]
 
 
-def test_an_invalid_change_changes_nothing(acme: httpx.Client, document: str) -> None:
-    before = acme.get(path()).json()
-    bodies: list[tuple[object, str]] = [
-        ({"status": "lost"}, "field_invalid"),
-        ({"title": " "}, "metadata_invalid"),
-        ({"version": 0}, "field_invalid"),
-        ({"doc_id": "other"}, "unknown_field"),
-        ({"chunk_ids": []}, "unknown_field"),
-        ([], "field_invalid"),
-    ]
-    for body, code in bodies:
-        problem(acme.patch(path(), json=body), 422, code)
-        assert acme.get(path()).json() == before
-
-
 def test_a_change_of_many_needs_a_condition_and_a_property(acme: httpx.Client) -> None:
     bodies: list[dict[str, object]] = [
         {"filter": {}, "set": {"status": "archived"}},

@@ -10,7 +10,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
 from pipelines.ask.contract import TurnAnswer
-from tests.service.serving import ALL_SCOPES, problem
 from tests.service.test_streams import ABSENT, ANSWERABLE
 
 
@@ -100,14 +99,3 @@ async def test_calls_of_the_tool_spend_the_quota(acme: httpx.Client, token: Call
         results = [await session.call_tool("ask", {"question": "What does E20 mean?"}) for _ in range(4)]
     assert [result.isError for result in results] == [False, False, False, True]
     assert (results[-1].structuredContent or {})["code"] == "rate_limited"
-
-
-def test_a_token_without_the_scope_is_refused(anybody: httpx.Client, token: Callable[..., str]) -> None:
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    accept = {"Accept": "application/json, text/event-stream"}
-    problem(anybody.post("/mcp", json=call, headers=accept), 401, "token_missing")
-    others = token("acme", *(scope for scope in ALL_SCOPES if scope != "ask"))
-    headers = accept | {"Authorization": f"Bearer {others}"}
-    problem(anybody.post("/mcp", json=call, headers=headers), 403, "scope_missing")
-    for path in ("/sse", "/messages/", "/mcp/", "/mcp/mcp"):
-        problem(anybody.post(path, json=call, headers={"Authorization": f"Bearer {token()}"}), 404, "not_found")

@@ -69,14 +69,3 @@ def test_lists_come_in_pages(acme: httpx.Client, ingest: Callable[..., httpx.Res
     assert len({one["rejected_id"] for one in (*first, *second)}) == 90
     assert acme.get("/agreements", params={"limit": 1}).json() == {"agreements": []}
     problem(acme.get("/edges", params={"limit": 501}), 422, "field_invalid")
-
-
-def test_invalid_edges_are_refused(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
-    assert ingest("globex", [{"doc_id": "theirs.md", "text": "Theirs alone."}]).status_code == 200
-    edge = {"from_doc": "errors.md", "kind": "related_to", "to_doc": "returns.md"}
-    problem(acme.put("/edges", json={**edge, "to_doc": "errors.md"}), 422, "edge_to_itself")
-    problem(acme.put("/edges", json={**edge, "kind": "likes"}), 422, "field_invalid")
-    problem(acme.put("/edges", json={**edge, "weight": 2}), 422, "field_invalid")
-    for unknown in ("nowhere.md", "theirs.md"):
-        problem(acme.put("/edges", json={**edge, "to_doc": unknown}), 404, "document_unknown")
-    problem(acme.put("/rejected", json={"text": " "}), 422, "field_invalid")

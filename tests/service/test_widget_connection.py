@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import repeat
 from pathlib import Path
 
 import httpx
@@ -141,18 +140,6 @@ def undisturbed(browser: Browser, service: Service) -> list[str]:
         assert len(thread) == 2
         assert {"snapshot", "accepted", "sources-early", "token", "result", "message"} <= set(proxy.events)
     return thread
-
-
-def test_streams_that_are_all_cut_after_one_event(
-    context: BrowserContext, proxy: Proxy, undisturbed: list[str]
-) -> None:
-    proxy.limits = repeat(1)
-    page = opened(context, proxy)
-    ask(page, QUESTION)
-    expect(page.locator(".message .text")).to_have_text(undisturbed, timeout=RESTART_MS)
-    expect(page.locator(".live")).to_have_count(0)
-    proxy.limits = repeat(None)
-    shows(page, undisturbed)
 
 
 def test_a_proxy_that_holds_back_64_kilobytes(context: BrowserContext, proxy: Proxy, undisturbed: list[str]) -> None:

@@ -22,16 +22,7 @@ from tests.service.serving import ARTICLES, in_force
 from tests.service.test_streams import ANSWERABLE, stream
 from tests.webhooks import wait_until
 
-PATIENCE_SECONDS = 30
 TOKENS = ("prompt", "completion")
-BOARD: dict[str, object] = {
-    "doc_id": "board.md",
-    "title": "Плата управления",
-    "text": "Плата управления запустится заново, если отключить машину от сети. "
-    "Плата запустится заново и от кнопки питания: зажмите её на десять секунд.",
-}
-APPROACH = "Сбросить плату управления кнопкой питания"
-RESET = "Как запустить плату управления заново?"
 
 
 @pytest.fixture(scope="module")
@@ -193,26 +184,6 @@ def test_one_line_of_yaml_compares_several_drafts(written: httpx.Client, models:
 
     wait_until(lambda: agreements() == [1.0])  # the service sees a changed policy within seconds
     assert len([call for call in models.calls if call.task == "answer"]) == 3
-
-
-@pytest.mark.usefixtures("models")
-def test_a_paraphrase_of_a_rejected_approach_is_withheld_in_the_widget(
-    written: httpx.Client,
-    anybody: httpx.Client,
-    token: Callable[..., str],
-    ingest: Callable[..., httpx.Response],
-    site: Site,
-) -> None:
-    assert ingest("written", [BOARD]).json()["errors"] == []
-    _, before = ask_in_the_widget(anybody, site, RESET)
-    assert "от кнопки питания" in before["answer"]["text"]
-    editor = {"Authorization": f"Bearer {token('written', 'ingest')}"}
-    rejection = {"text": APPROACH, "reason": "стирается калибровка", "day": "2025-05-05"}
-    written.put("/rejected", json=rejection, headers=editor).raise_for_status()
-    _, after = ask_in_the_widget(anybody, site, RESET)
-    assert "отключить машину от сети" in after["answer"]["text"]
-    assert "кнопки" not in after["answer"]["text"]
-    assert f"Способ «{APPROACH}» отклонён 05.05.2025. Причина: стирается калибровка." in after["answer"]["notice"]
 
 
 @pytest.mark.usefixtures("models")

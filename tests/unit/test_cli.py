@@ -1,7 +1,6 @@
 import json
 import re
 import socket
-from importlib.metadata import version
 from pathlib import Path
 from typing import Never
 
@@ -51,10 +50,6 @@ def test_a_tenant_is_added_and_listed() -> None:
     listed = json.loads(opora("tenant", "list", "--json").stdout)
     assert [(row["tenant_id"], row["name"], row["locale"]) for row in listed] == [("shop", "Магазин", "en")]
     assert "Магазин" in opora("tenant", "list").stdout
-
-
-def test_the_version_is_that_of_the_package() -> None:
-    assert opora("--version").stdout.strip() == f"opora {version('opora')}"
 
 
 def test_a_token_is_printed_alone_and_verifies() -> None:
@@ -108,20 +103,6 @@ def test_a_folder_without_data_is_named_and_stays_empty(tmp_path: Path, monkeypa
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"The data folder {tmp_path / 'other'} is empty." in result.stderr
     assert not (tmp_path / "other").exists()
-
-
-def test_a_missing_path_is_named() -> None:
-    result = opora("ingest", "/no/such/folder")
-    assert result.exit_code == 2
-    assert result.stderr == "Error: No such file or folder: /no/such/folder. Check the path.\n"
-
-
-def test_what_may_be_chosen_is_said() -> None:
-    opora("tenant", "add", "shop")
-    assert "ask, ingest, operate, admin" in opora("tenant", "token", "shop", "--scope", "everything").stderr
-    assert "ru or en" in opora("tenant", "add", "other", "--locale", "de").stderr
-    assert "quick, balanced, thorough" in opora("ask", "?", "--tenant", "shop", "--quality", "slow").stderr
-    assert "xquad" in opora("evaluate", "squad").stderr
 
 
 @pytest.mark.parametrize(
@@ -216,11 +197,6 @@ def test_a_single_file_that_cannot_be_loaded_is_a_mistake(
     assert result.exit_code == 2
     assert name in result.stderr
     assert expected in result.stderr
-
-
-def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
-    (tmp_path / "nothing").mkdir()
-    assert "contains no files" in opora("ingest", str(tmp_path / "nothing")).stderr
 
 
 def test_every_reason_not_to_load_an_article_has_words() -> None:

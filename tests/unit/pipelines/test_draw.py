@@ -67,12 +67,3 @@ def test_the_command_draws_a_name_or_a_file_and_refuses_others(tmp_path: Path) -
         refused = run(cli.app, ["pipeline", "draw", wrong])
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert refused.stderr.count("\n") == 1
-
-
-def test_a_long_template_is_shortened_to_one_line() -> None:
-    template = "\n".join(f"Rule {number}: cite a passage." for number in range(40))
-    parameters = {"type": "x.Builder", "init_parameters": {"template": template}}
-    lines = mermaid(yaml.safe_dump({"components": {"prompt": parameters}, "connections": []})).splitlines()
-    (box,) = [line for line in lines if "Builder" in line]
-    assert "Rule 0" in box
-    assert "Rule 39" not in box

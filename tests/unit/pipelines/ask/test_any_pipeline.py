@@ -2,15 +2,13 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from haystack.core.errors import PipelineRuntimeError
-from haystack.tracing.tracer import NullSpan, Span, Tracer, disable_tracing, enable_tracing
+from haystack.tracing.tracer import disable_tracing
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -92,51 +90,7 @@ def test_a_steps_exception_is_the_cause_and_quotes_nothing(
     assert "секретный" not in caplog.text.lower()
 
 
-class Recording(Tracer):
-    """Another tracer: it keeps the name and the tags of every span."""
-
-    def __init__(self) -> None:
-        self.spans: list[tuple[str, dict[str, Any]]] = []
-        self.parents: list[Span | None] = []
-
-    @contextmanager
-    def trace(
-        self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
-    ) -> Iterator[Span]:
-        span = _Recorded(dict(tags or {}))
-        self.spans.append((operation_name, span.tags))
-        self.parents.append(parent_span)
-        yield span
-
-    def current_span(self) -> Span | None:
-        return None
-
-    @property
-    def seen(self) -> list[str]:
-        return [str(tags.get("haystack.component.name", name)) for name, tags in self.spans]
-
-
-class _Recorded(NullSpan):
-    def __init__(self, tags: dict[str, Any]) -> None:
-        self.tags = tags
-
-    def set_tag(self, key: str, value: Any) -> None:  # noqa: ANN401
-        self.tags[key] = value
-
-
 STEPS = ["door", "weigh", "last"]
-RUN = ["haystack.pipeline.run", *STEPS]
-
-
-def test_haystack_s_own_tracing_shows_the_run(short: AskEngine) -> None:
-    theirs = Recording()
-    enable_tracing(theirs)
-    with record_steps() as noted:
-        short.run(LONG)
-    assert theirs.seen == RUN
-    assert theirs.spans[-1][1]["haystack.component.visits"] == 1
-    assert isinstance(theirs.parents[1], _Recorded), "components hang below the run"
-    assert list(noted.milliseconds) == STEPS
 
 
 def test_stock_instrumentation_of_haystack_sees_the_run(short: AskEngine) -> None:

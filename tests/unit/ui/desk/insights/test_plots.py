@@ -9,18 +9,6 @@ from ui.desk.insights.plots import HEIGHT, WIDTH, line, stacked
 STYLES = ("autonomous", "assisted")
 
 
-def test_columns_stack_from_the_base_up_to_the_top_of_a_round_axis() -> None:
-    plot = stacked({"2026-11-01": {"autonomous": 3, "assisted": 1}, "2026-11-02": {}}, STYLES)
-    assert [label for _, label in plot.grid] == ["0", "2", "4"]
-    first, second = plot.columns
-    assert (first.total, second.total, second.segments) == (4, 0, ())
-    lower, upper = first.segments
-    assert (lower.style, upper.style) == STYLES
-    assert lower.y + lower.height == plot.base
-    assert abs(upper.y + upper.height - lower.y) < 0.2
-    assert abs(upper.y - plot.grid[-1][0]) < 0.2
-
-
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=90))
 def test_nothing_is_drawn_outside(counts: list[tuple[int, int]]) -> None:
     parts = {f"d{at}": dict(zip(STYLES, pair, strict=True)) for at, pair in enumerate(counts)}
