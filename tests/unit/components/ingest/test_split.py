@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from components.ingest.document import Chunk, Revision, SourceDocument
@@ -59,7 +59,6 @@ splitters = st.sampled_from([(200, 500, 50, 50), (60, 120, 20, 20), (100, 100, 0
 )
 
 
-@settings(max_examples=40)
 @given(documents, splitters)
 def test_no_text_is_lost_and_chunk_sizes_are_respected(text: str, splitter: DocumentSplitter) -> None:
     chunks = split(text, splitter=splitter)
@@ -75,7 +74,6 @@ def test_no_text_is_lost_and_chunk_sizes_are_respected(text: str, splitter: Docu
     assert all(any(heading in f"{chunk.heading}\n{chunk.text}" for chunk in chunks) for heading in headings)
 
 
-@settings(max_examples=40)
 @given(documents)
 def test_sentences_are_offsets_into_the_text_in_order(text: str) -> None:
     for index, chunk in enumerate(split(text)):
@@ -89,7 +87,6 @@ def test_sentences_are_offsets_into_the_text_in_order(text: str) -> None:
         assert not chunk.text[position:].strip()
 
 
-@settings(max_examples=40)
 @given(documents, st.integers(0, 7))
 def test_chunk_ids_are_unique_and_stable(text: str, where: int) -> None:
     chunks = split(text)

@@ -1,6 +1,9 @@
 """The real ask pipelines over scripted searches, with scripted models."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from haystack import Document, Pipeline, component
@@ -73,10 +76,10 @@ def play(
 ) -> tuple[Turn, ScriptedRetriever]:
     """Return the finished turn and its searches, of the embedded pipeline, or of the profile `ollama` with these
     models."""
-    retriever = ScriptedRetriever(passes)
-    engine = AskEngine(path_of("ollama" if models else "embedded"))
+    retriever, path = ScriptedRetriever(passes), path_of("ollama" if models else "embedded")
+    engine = copy(_engine(path))
     engine.pipeline = Pipeline.from_dict(
-        load(path_of("ollama" if models else "embedded")),
+        load(path),
         allowed_modules=ALLOWED_MODULES,
         components={"retrieve": retriever, "rank": RelevanceRanker(), "expand": Unexpanded()},
     )
@@ -84,6 +87,11 @@ def play(
         for _, step in engine.pipeline.walk():
             _equip(step, models)
     return engine.run(Turn("t", QUESTION, quality=quality, history=tuple(history))), retriever
+
+
+@cache
+def _engine(path: Path) -> AskEngine:
+    return AskEngine(path)
 
 
 def _equip(holder: object, models: ChatModels) -> None:

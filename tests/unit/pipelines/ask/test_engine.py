@@ -152,7 +152,7 @@ _WORDS = (
 questions = st.one_of(texts, st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7).map(" ".join))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(questions, st.sampled_from(get_args(Quality)))
 def test_every_question_ends_in_one_outcome_within_its_budget(
     engine: AskEngine, question: str, quality: Quality

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 from haystack.dataclasses import ChatMessage
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from components.turn import Exchange, Outcome, Quality
@@ -133,7 +133,6 @@ said = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
 @given(passes, st.sampled_from(QUALITIES), st.one_of(st.none(), said))
 def test_every_turn_ends_in_one_outcome_within_its_budget(
     passes: list[Pass], quality: Quality, said: Mapping[str, Said] | None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from docx.document import Document
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from components.ingest import formats
@@ -55,7 +55,6 @@ def test_any_bytes(suffix: str, data: bytes) -> None:
 
 
 @example("xlsx", 1404, 9)
-@settings(max_examples=100)
 @given(st.sampled_from(list(FILES)), st.integers(0, 2**32), st.integers(1, 20))
 def test_damaged_files(ending: str, seed: int, faults: int) -> None:
     data = bytearray(FILES[ending])
