@@ -1,4 +1,4 @@
-"""Services and commands in processes that are forked from one that has loaded the modules of `app` and `cli`.
+"""Services and commands in forked processes: the process that they are forked from has loaded `app` and `cli`.
 
 Loading them takes two thirds of the time of a service's start, and nearly all of a short command's.
 """
@@ -42,7 +42,7 @@ def forked(
     folder: Path = ROOT,
     constants: Mapping[str, float] = MappingProxyType({}),
 ) -> ForkServerProcess:
-    """Call a function, `module.name`, in a process of its own.
+    """Call a function, `module.name`, in a separate process.
 
     :param arguments: those of its command line.
     :param variables: its environment variables.

@@ -1,8 +1,6 @@
 """Uploads and their jobs over HTTP."""
 
 import json
-import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
@@ -173,7 +171,7 @@ def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
         accepted = [client.post("/documents", files=files) for files in uploads]
         too_large = client.post("/documents?name=large.md", content=b"x" * 100_001)
         problem(too_large, 413, "body_too_large")
-        os.kill(first.process.pid, signal.SIGKILL)
+        first.process.kill()
         first.stop()
     assert {item.status_code for item in accepted} == {202}
 
