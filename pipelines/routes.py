@@ -10,7 +10,7 @@ def list_sites() -> SitesAnswer: ...
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
@@ -111,7 +111,7 @@ class OpenRouter(APIRouter):
         assert isinstance(route, APIRoute)  # noqa: S101 - narrows the type
         for method in sorted(route.methods or ()):
             access: dict[str, Any] = {"scope": self._scope, "desk": self._desk, "page": self._page}
-            access["takes_turns"] = not iscoroutinefunction(endpoint)
+            access["takes_turns"] = not (iscoroutinefunction(endpoint) or isasyncgenfunction(endpoint))
             if self._page:
                 access["limit"] = self._limit if method != "GET" else 0
             elif route.body_field is not None:

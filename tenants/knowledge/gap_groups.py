@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 import numpy as np
 
+from tenants.core import fairness
 from tenants.knowledge.gaps import Gap
 
 _ALIKE = 0.5
@@ -53,7 +55,9 @@ class _Grouping:
     def __init__(self, gaps: Sequence[Gap], alike: float | None) -> None:
         self.groups: list[list[Gap]] = []
         self._alike = alike
-        self._by_stem: dict[str, list[int]] = {}
+        ids: dict[str, int] = {}
+        self._stems = [sum(1 << ids.setdefault(stem, len(ids)) for stem in set(gap.stems)) for gap in gaps]
+        """A bit for each stem."""
         self._leaders: list[int] = []
         if alike is not None and gaps:
             size = max(len(gap.vector or b"") for gap in gaps)
@@ -61,22 +65,18 @@ class _Grouping:
             vectors = np.stack([np.frombuffer(gap.vector or bytes(size), np.float32) for gap in gaps])
             self._cosines = vectors @ vectors.T
         for place, gap in enumerate(gaps):
-            self._add(place, gap)
+            fairness.yield_to_questions()
+            number = self._nearest(place)
+            if number is not None:
+                self.groups[number].append(gap)
+            else:
+                self._leaders.append(place)
+                self.groups.append([gap])
 
-    def _add(self, place: int, gap: Gap) -> None:
-        number = self._nearest(place, gap)
-        if number is not None:
-            self.groups[number].append(gap)
-            return
-        for stem in set(gap.stems):
-            self._by_stem.setdefault(stem, []).append(len(self.groups))
-        self._leaders.append(place)
-        self.groups.append([gap])
-
-    def _nearest(self, place: int, gap: Gap) -> int | None:
-        rivals = sorted({number for stem in gap.stems for number in self._by_stem.get(stem, ())})
-        shares = [(_overlap(gap, self.groups[number][0]), number) for number in rivals]
-        share, nearest = max(shares, key=lambda one: one[0], default=(0.0, 0))
+    def _nearest(self, place: int) -> int | None:
+        ours = self._stems[place]
+        shares = [_overlap(ours, self._stems[leader]) for leader in self._leaders]
+        share, nearest = max(zip(shares, range(len(shares)), strict=True), key=itemgetter(0), default=(0.0, 0))
         if share >= _ALIKE:
             return nearest
         if self._alike is None or not self._leaders:
@@ -86,6 +86,5 @@ class _Grouping:
         return nearest if float(cosines[nearest]) >= self._alike else None
 
 
-def _overlap(gap: Gap, other: Gap) -> float:
-    ours, theirs = set(gap.stems), set(other.stems)
-    return len(ours & theirs) / (len(ours | theirs) or 1)
+def _overlap(ours: int, theirs: int) -> float:
+    return (ours & theirs).bit_count() / ((ours | theirs).bit_count() or 1)

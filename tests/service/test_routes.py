@@ -282,6 +282,8 @@ def test_no_header_query_or_document_id_reaches_into_another_tenant(
 def test_a_change_takes_turns_unless_something_else_bounds_it(installation: Settings) -> None:
     questions = {
         "/ask/run",
+        "/ask/stream",
+        "/ask/ui-messages",
         "/v1/chat/completions",
         "/mcp",
         "/playground",

@@ -332,10 +332,10 @@ def meant(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
 def test_a_doubtful_kind_of_small_talk_is_not_chosen(
     classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meant(classifier, monkeypatch, "greeting")
+    meant(monkeypatch, "greeting")
     assert classifier.run(question="great, third day waiting, bravo")["doubt"].kind == "greeting"
     mixed = {"greeting": 0.5, "complaint": 0.2, "thanks": 0.3}
-    monkeypatch.setattr(classifier._meaning, "probabilities", lambda _vector: Counter(mixed))
+    monkeypatch.setattr(Meaning, "probabilities", lambda _self, _vector: Counter(mixed))
     doubt = classifier.run(question="great, third day waiting, bravo")["doubt"]
     assert (doubt.intent, doubt.kind) == ("chitchat", "chitchat")
 

@@ -87,7 +87,7 @@ def test_an_answer_in_other_words_is_found(shop: Tenant, engine: AskEngine) -> N
     best = turn.evidence.passages[0]
     assert best.doc_id == "pump"
     assert best.scores[DENSE] == 1.0
-    assert "text-sparse" not in best.scores
+    assert best.scores["text-sparse"] == 0.0
     assert best.scores["cosine"] > 0.9
     assert turn.degraded == ()
 
