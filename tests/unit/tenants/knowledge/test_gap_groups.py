@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenants.core import fairness
 from tenants.knowledge.gap_groups import grouped
 from tenants.knowledge.gaps import Gap
 from tests.audits import AT
@@ -47,3 +49,10 @@ def test_groups_hold_every_gap_once_and_stay_the_same(drawn: list[tuple[set[str]
         for one in group.gaps[1:]:
             common, either = set(one.stems) & set(group.gaps[0].stems), set(one.stems) | set(group.gaps[0].stems)
             assert len(common) / len(either) >= 0.5
+
+
+def test_grouping_gives_way_to_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[None] = []
+    monkeypatch.setattr(fairness, "yield_to_questions", lambda: looks.append(None))
+    grouped([gap(str(number), "возврат", str(number)) for number in range(20)])
+    assert len(looks) == 20
