@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     )
     data_keys: SecretStr = Field(
         SecretStr(""),
-        description="Secrets that encrypt tickets and repeated answers, newest first, by commas; empty: an own one.",
+        description="Secrets that encrypt tickets and repeated answers, newest first, by commas; empty: generated.",
     )
     backup_key: SecretStr = Field(
         SecretStr(""), description="Passphrase of backups, or a key of age; `opora backup` and `opora restore` need it."

@@ -2,7 +2,7 @@
 
 The threat: uvicorn's usual parser collects a request's head without a bound, and waits for ever for what a client sends
 or takes byte by byte, so that a few hundred silent connections use up all memory or every file descriptor. Here h11
-bounds the head, a request must arrive at a least rate, a reply must be taken, and no address has all connections.
+bounds the head, a request must arrive at a minimum rate, a reply must be taken, and no address has all connections.
 """
 
 import asyncio

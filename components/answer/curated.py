@@ -33,7 +33,7 @@ class CuratedAnswers:
     the query has several, the section names everything that the query names, and their cosine is at least `min_cosine`.
     Codes, numbers and negations have to be the same in any case. The section that is most alike is shown.
 
-    :param min_cosine: least cosine of query and heading; without an encoder only the words count. With e5-small, 0.9
+    :param min_cosine: minimum cosine of query and heading; without an encoder only the words count. With e5-small, 0.9
         matched no wrong section for 222 questions of customers, with all of a knowledge base curated; 0.88 did for two.
 
     ```python

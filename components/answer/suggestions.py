@@ -32,7 +32,7 @@ class QuestionSuggester:
     answer, and if it is understood without the conversation. If the search fails, nothing is suggested.
 
     :param limit: suggestions at most.
-    :param threshold: least probability that a search for the suggestion finds an answer.
+    :param threshold: minimum probability that a search for the suggestion finds an answer.
     :param intent: reads a suggestion as it would a question.
     :param probe: searches for a suggestion that words alone find.
     """

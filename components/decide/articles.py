@@ -43,7 +43,7 @@ def nearest(
     None if the question names codes that the evidence lacks: a section near E20 is not near E21. If a model has found
     no answer, only the sections that it would send the customer to.
 
-    :param min_probability: least probability, as judged, that a section answers the question.
+    :param min_probability: minimum probability, as judged, that a section answers the question.
     :param max_articles: sections returned at most.
     :param beside: sections for other readings of the question, with their relevance.
     """

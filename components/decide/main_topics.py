@@ -16,7 +16,7 @@ class MainTopics(Nested):
     topic; a reason that no article answers has none.
 
     :param limit: most topics.
-    :param threshold: least probability that an article answers.
+    :param threshold: minimum probability that an article answers.
     :param max_length: characters of a title above which it is no topic.
     """
 

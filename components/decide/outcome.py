@@ -72,18 +72,20 @@ class OutcomeComposer:
     things and was not clarified before. A turn without an answer offers the nearest sections to read. Nothing bypasses
     `AnswerGuard`.
 
-    :param articles_from: least probability that a section answers, so that it is offered to read.
-    :param any_from: the same of the likeliest one, below which none is offered. Of 600 everyday messages to the demo
-        shops, 8 had only such articles, which answered one of them at most.
-    :param near_from: the same of the first article, below which the reply doubts that the articles hold an answer. Of
-        499 everyday questions that the demo shops answer, 85 in 100 reach it.
-    :param matched_from: the same, from which on a message is a question in spite of a certain doubt about its intent,
-        where articles were compared by meaning; for a lesser doubt it is less in proportion.
-    :param likely_from: the same, from which on the outcome is `low_confidence` instead of a refusal. So it is if the
-        first article leads clearly (`leads`): then the reply says that it probably answers, and offers fewer.
-    :param alone_from: least confidence in a quotation for a short message that leads elsewhere with the question before
-        it. Of 45 such messages to the demo shops, two had less; both were answered as if they were about another thing.
-    :param clarify_from: least adequacy to clarify about sections that are not headed by the question.
+    :param articles_from: minimum probability that a section answers, for it to be offered as an article.
+    :param any_from: minimum probability of the likeliest article; below it, none is offered. Of 600 everyday messages
+        to the demo shops, 8 had only such articles, which answered one of them at most.
+    :param near_from: minimum probability of the first article; below it, the reply doubts that the articles hold an
+        answer. Of 499 everyday questions that the demo shops answer, 85 in 100 reach it.
+    :param matched_from: probability of an article, compared by meaning, from which a message counts as a question
+        although a doubt about its intent is certain. For a less probable doubt, it is lower in proportion.
+    :param likely_from: minimum probability of the first article for the outcome `low_confidence` instead of a refusal.
+        If the first article leads clearly (`leads`), the outcome is the same, but the reply says that the article
+        probably answers, and offers fewer.
+    :param alone_from: minimum confidence in a quotation for a short message that leads elsewhere with the question
+        before it. Of 45 such messages to the demo shops, two had less; both were answered as if they were about another
+        thing.
+    :param clarify_from: minimum adequacy to clarify about sections that are not headed by the question.
     :param clarify_words: most content words of a question that is clarified.
     :param options: most topics offered for clarification.
     :param topics: finds what to offer to a customer who has not said what the matter is.

@@ -26,9 +26,9 @@ class RetryRouter:
     The best answer of all passes goes on: a verified one first, then by gates passed, by how far it answers, by
     quality.
 
-    :param quality_threshold: least quality, 1..100, of a full answer.
-    :param factuality_threshold: least percentage of drafted claims that are supported in a full answer.
-    :param agreement_threshold: least agreement of several drafts, 0..1, where more than one was written.
+    :param quality_threshold: minimum quality, 1..100, of a full answer.
+    :param factuality_threshold: minimum percentage of drafted claims that are supported in a full answer.
+    :param agreement_threshold: minimum agreement of several drafts, 0..1, where more than one was written.
     :param passes: passes by quality; qualities left out keep their default.
     """
 

@@ -1,7 +1,7 @@
-"""Fetches web pages without ever connecting to an address inside the own network.
+"""Fetches web pages without ever connecting to an address inside the service's own network.
 
-The threat: who may name a page to be read may name `http://169.254.169.254/`, a host that resolves to 127.0.0.1, or a
-page that redirects there, and read the answer as an article. So a name is resolved once, every address it has must be a
+The threat: a caller who may add a page may name `http://169.254.169.254/`, a host that resolves to 127.0.0.1, or a page
+that redirects there, and read the response as an article. So a name is resolved once, every address it has must be a
 public one, the connection goes to the address that was checked and not to whatever the name means a moment later, and
 each redirect is checked from the start. Only http and https, no credentials, and bounds on size, time and redirects.
 """

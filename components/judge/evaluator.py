@@ -18,8 +18,8 @@ class RetrievalEvaluator:
     Another pass is made while the budget lasts, if something is missing that is worth searching for and the last pass
     found new documents. A hopeless question is refused at once.
 
-    :param threshold: least adequacy to answer: the relevance gate.
-    :param worth_retrying: least adequacy for another pass.
+    :param threshold: minimum adequacy to answer: the relevance gate.
+    :param worth_retrying: minimum adequacy for another pass.
     :param passes: retrieval passes by quality; qualities left out keep their default.
 
     ```python

@@ -30,7 +30,7 @@ class DocGrader:
 
     Identifiers are exact: if the query names codes and no accepted document holds any of them, adequacy is 0.
 
-    :param threshold: least probability for YES.
+    :param threshold: minimum probability for YES.
     :param depth: documents accepted at most.
     :param judge: the model that grades; None for the local judge alone.
     :param model_for: qualities for which the model grades.

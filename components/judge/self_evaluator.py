@@ -41,7 +41,7 @@ class SelfEvaluator:
     as not evaluated, and the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
-    :param quote_threshold: least adequacy of the evidence for a quotation to count as an answer.
+    :param quote_threshold: minimum adequacy of the evidence for a quotation to count as an answer.
 
     ```python
     SelfEvaluator().run(query="warranty period", answers=answers, adequacy=0.7)["evaluation"]

@@ -33,7 +33,7 @@ class EvidenceContext:
 
     :param max_edges: edges followed from the documents of the evidence, heaviest first.
     :param min_coverage: share of the question's words that a rejected approach must cover, or else
-    :param min_cosine: the least cosine of both, where the index has vectors.
+    :param min_cosine: minimum cosine of both, where the index has vectors.
     :param max_rejected: rejected approaches, best first.
     :param max_conflicts: contradictions of the evidence, those of the best document first.
     :param retriever: finds the best passage of a related document; its weights should be those of the pipeline.

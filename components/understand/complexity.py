@@ -13,7 +13,7 @@ class ComplexityClassifier:
     """Mark a question `simple`, `complex` or `unknown`. It is complex if it is long, asks several things or compares.
 
     :param simple_words: most content words of a simple question.
-    :param complex_words: least content words of a complex one.
+    :param complex_words: minimum number of content words of a complex one.
     """
 
     def __init__(self, simple_words: int = 8, complex_words: int = 25) -> None:

@@ -106,13 +106,13 @@ class IntentClassifier(Nested):
     match for it. Where messages have vectors, the doubt is any intent but that of a question, by the mean of two
     models: one by words, one by meaning. By words alone it is only that the message is off topic.
 
-    :param threshold: least probability (0..1) of any intent but `answerable`.
+    :param threshold: minimum probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.
-    :param doubt_from: least probability of a doubt by words alone.
+    :param doubt_from: minimum probability of a doubt by words alone.
     :param tone_from: the same by both models. Of 800 everyday messages to the demo shops, 11 without an answer or a
         near article reach 0.65, and the articles answer one of them; from 0.55 to 0.65 they answer about half.
     :param plea_from: the same of a plea, the reply to which asks what happened.
-    :param familiar_from: least share of a message's words that the knowledge base has, by rarity, from which on it is
+    :param familiar_from: minimum share of a message's words that the knowledge base has, by rarity, from which on it is
         not off topic. In the demo shops the words of off-topic messages reach 0.59.
     """
 

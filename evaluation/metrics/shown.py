@@ -15,7 +15,7 @@ from pipelines.ask.contract import CitationPart, TurnAnswer
 from tenants.index import open_collection
 
 _SHARED = 0.5
-"""Of a claim's content words, the least share that its sources or the question hold."""
+"""Of a claim's content words, the minimum share that its sources or the question hold."""
 
 _MARK = re.compile(r"\[(\d+)\]")
 _AROUND = re.compile(rf"(?:\[\d+\]|^\s*{ITEM}(?=\s)|[\s|])+", re.MULTILINE)

@@ -110,7 +110,10 @@ def _claims_table(report: SetReport, locale: str) -> Table:
 
 
 def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: int, locale: str) -> None:
-    """Print the answers that thresholds of `confidence` would claim, and the share of right ones, if that says much."""
+    """Print how many answers each threshold of `confidence` would claim, and the share of right ones.
+
+    With too few graded answers, print nothing.
+    """
     if graded < MIN_CLAIMS:
         return
     rows = []

@@ -77,8 +77,8 @@ class HelpLinks:
 
 
 def of_caller() -> HelpLinks | None:
-    """Links for the caller in context: to the site of a chat; else, where browsers' address of the service is set, to
-    the tenant's first site. None without such a site."""
+    """Links for the caller in context: to the site of a chat; else, if the service's public address is set, to the
+    tenant's first site. None without such a site."""
     public = get_settings().public_url.rstrip("/")
     try:
         key = context.current().site

@@ -42,8 +42,8 @@ class _Given(BaseModel):
 class Trial(_Given):
     """Settings of a trial; an omitted threshold keeps its current value.
 
-    `enough`: least probability that the best passage answers, so that there is an answer. `graded`: least relevance of
-    a passage that an answer may cite. `shown`: the policy's `answer_threshold`.
+    `enough`: minimum probability that the best passage answers, for there to be an answer. `graded`: minimum relevance
+    of a passage that an answer may cite. `shown`: the policy's `answer_threshold`.
     """
 
     profile: Annotated[str, Field(max_length=64)] = ""

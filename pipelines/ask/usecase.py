@@ -116,7 +116,7 @@ class Ask:
     ) -> TurnAnswer:
         """Return the answer without effects: for people at the desk, who see it before any customer does.
 
-        :param engine: builds the engine of this question, which is closed afterwards; None: the own one.
+        :param engine: builds the engine of this question, which is closed afterwards; None: the service's own.
         """
         started = perf_counter()
         with closing(engine()) if engine is not None else nullcontext() as own:

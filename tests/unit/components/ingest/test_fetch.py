@@ -1,4 +1,4 @@
-"""No address inside of the own network can be reached, however it is spelt, resolved or redirected to."""
+"""No address inside the service's own network can be reached, however it is spelt, resolved or redirected to."""
 
 import gzip
 import socket
