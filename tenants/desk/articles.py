@@ -77,6 +77,11 @@ class Article:
         return doc_id_of(self.article_id)
 
     @property
+    def is_current(self) -> bool:
+        """Whether customers see the newest version."""
+        return self.published_version == self.version
+
+    @property
     def state(self) -> State:
         """Return the publication state."""
         return _state(self.version, self.published_version)
