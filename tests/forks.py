@@ -67,8 +67,7 @@ def _run(
     folder: Path,
     constants: Mapping[str, float],
 ) -> None:
-    for name in [name for name in os.environ if name.startswith("OPORA_") and name not in variables]:
-        del os.environ[name]
+    os.environ.clear()
     os.environ.update(variables)
     time.tzset()
     get_settings.cache_clear()
@@ -98,8 +97,10 @@ def opora_in(folder: Path) -> Iterator[None]:
         forks.bind(str(folder / "forks"))
         forks.listen()
         Thread(target=_serve_commands, args=(forks,), daemon=True).start()
-        yield
-        forks.shutdown(socket.SHUT_RDWR)
+        try:
+            yield
+        finally:
+            forks.shutdown(socket.SHUT_RDWR)
 
 
 def _serve_commands(forks: socket.socket) -> None:
@@ -114,6 +115,8 @@ def _serve_commands(forks: socket.socket) -> None:
 def _serve_command(asking: socket.socket) -> None:
     with asking:
         request, streams, _, _ = socket.recv_fds(asking, _REQUEST_BYTES, 3)
+        if not request:
+            return  # the program ended at once
         arguments, folder, variables = json.loads(request)
         process = forked(
             "cli.main", *arguments, variables=variables, streams=dict(enumerate(streams)), folder=Path(folder)

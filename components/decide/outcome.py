@@ -301,7 +301,8 @@ class OutcomeComposer:
         ]
         # Sections that only mention the word are worse choices than those about it.
         choices = headed if len(set(headed)) > 1 else [*(_choice(passage, asked) for passage in relevant), *headed]
-        return tuple(dict.fromkeys(filter(None, choices)))[: self.options]
+        others = (choice for choice in choices if choice and choice != turn.question)
+        return tuple(dict.fromkeys(others))[: self.options]
 
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...], kind: str) -> Reply:
         draft = turn.draft

@@ -47,8 +47,15 @@ _ANCHOR = re.compile(r"(?:(?<![ \t])[ \t]++)?+\{#[\w-]++\}[ \t]*+$", re.MULTILIN
 """The id of a heading, as Docusaurus, Hugo and Pandoc write it."""
 _BREAK = re.compile(r"</?(?:br|dd|div|dt|h[1-6]|li|ol|p|tr|ul)(?:\s[^<>=]*+=[^<>]*+|\s*+)/?>", re.IGNORECASE)
 """Tags at which a browser begins a new line."""
+_PREFORMATTED = re.compile(r"\s*<pre\b[^<>]*>(.*)</pre>\s*", re.IGNORECASE | re.DOTALL)
 _IMAGE = re.compile(r"<img\b", re.IGNORECASE)
-_ALT = re.compile(r"\salt=([\"'])((?:(?!\1)[^<>])+)\1", re.IGNORECASE)
+_IMAGE_NAMES = re.compile(r"\s(alt|title)=([\"'])((?:(?!\2)[^<>])+)\2", re.IGNORECASE)
+_FILE_NAME = re.compile(r"\S+\.\w{2,4}")
+_CLASS = re.compile(r"[a-z][a-z_-]*")
+"""`inline` and the like, which some generators write as the title of an image."""
+_MISSING = "\ue001"
+"""Marks the place of an image without a name until its sentence is complete."""
+_GAP = re.compile(rf"[ ]*{_MISSING}[ ]*(?=[.,;:!?)])|{_MISSING}")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these the parser would change nothing but line breaks, which `_unwrapped` handles."""
 _HARD_BREAK = "\v"
@@ -182,6 +189,8 @@ def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
             return [_fenced(token.content, token.markup, (token.info.split() or [""])[0])]
         case "table_open":
             return [_table(inner)]
+        case "html_block" if code := _PREFORMATTED.fullmatch(token.content):
+            return [_fenced(unescape(_without_tags(_BREAK.sub("\n", code[1]))))]
         case "html_block":
             return [Block("prose", _html(token.content))]
     return []
@@ -224,7 +233,7 @@ def indent(text: str, marker: str) -> str:
     return "\n".join([marker + first, *(pad + line if line else line for line in following)])
 
 
-def _fenced(content: str, markup: str, language: str) -> Block:
+def _fenced(content: str, markup: str = "~~~~", language: str = "") -> Block:
     content = content.strip("\n")
     fence = "```" if "```" not in content else markup
     opening = fence + language
@@ -259,10 +268,12 @@ def _inline(token: Token) -> str:
             shown = ""
         elif part.type == "image" or (part.type == "html_inline" and _IMAGE.match(part.content)):
             # An image between sentences or alone is a screenshot, one within a sentence an icon.
-            shown += _image_name(part) if (text + shown).rstrip(" ")[-1:] not in _SENTENCE_ENDS else ""
+            within = (text + shown).rstrip(f" {_MISSING}")[-1:] not in _SENTENCE_ENDS
+            shown += (_image_name(part) or _MISSING) if within else ""
         else:
             shown += _visible(part, paired)
-    return _unwrapped(text + _SPACES.sub(" ", inert(shown)))
+    text += _SPACES.sub(" ", inert(shown))
+    return _unwrapped(_SPACES.sub(" ", _GAP.sub("", text)) if _MISSING in text else text)
 
 
 def _visible(part: Token, paired: Container[str]) -> str:
@@ -274,10 +285,14 @@ def _visible(part: Token, paired: Container[str]) -> str:
 
 
 def _image_name(image: Token) -> str:
+    """Return the alternative text of an image, or its title; empty where neither names it."""
     if image.type == "image":
-        return " ".join(image.content.split())
-    alt = _ALT.search(image.content)
-    return " ".join(unescape(alt[2]).split()) if alt else ""
+        names = {"alt": image.content, "title": str(image.attrGet("title") or "")}
+    else:
+        names = {match[1].lower(): unescape(match[3]) for match in _IMAGE_NAMES.finditer(image.content)}
+    alt, title = (" ".join(names.get(name, "").split()) for name in ("alt", "title"))
+    name = alt or ("" if _CLASS.fullmatch(title) else title)
+    return "" if _FILE_NAME.fullmatch(name) else name
 
 
 def _paired(html: str) -> set[str]:
@@ -286,13 +301,13 @@ def _paired(html: str) -> set[str]:
     return {name for slash, name in tags if slash and ("", name) in tags}
 
 
-def _without_tags(html: str, paired: Container[str]) -> str:
-    return _TAG.sub("", _PAIRED.sub(lambda match: "" if match[2].lower() in paired else match[0], html))
+def _without_tags(html: str, paired: Container[str] | None = None) -> str:
+    known = _paired(html) if paired is None else paired
+    return _TAG.sub("", _PAIRED.sub(lambda match: "" if match[2].lower() in known else match[0], html))
 
 
 def _html(content: str) -> str:
-    shown = _BREAK.sub("\n", _HIDDEN.sub("", content))
-    visible = _without_tags(shown, _paired(shown)).strip()
+    visible = _without_tags(_BREAK.sub("\n", _HIDDEN.sub("", content))).strip()
     parts = (part.strip() for part in re.split(r"\n\s*\n", visible))
     return "\n\n".join(_inline(_PARSER.parseInline(part)[0]) for part in parts if part)
 

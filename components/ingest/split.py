@@ -10,7 +10,7 @@ from components.ingest.pack import Sizes
 from components.ingest.text_processes import TEXT_PROCESSES
 from tenants.core.errors import CallerError, InternalFault
 
-VERSION = "11"
+VERSION = "10"
 """Increase it whenever the same text is split or cleaned differently, so that stored documents are split again."""
 
 

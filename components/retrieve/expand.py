@@ -140,11 +140,14 @@ def _told_apart(documents: Sequence[Document]) -> list[Document]:
     for passage in passages:
         named[fold(passage.title)].add(passage.doc_id)
     return [
-        with_meta(document, place=_HOST.sub("", passage.url or passage.doc_id))
-        if len(named[fold(passage.title)]) > 1
-        else document
+        # Front matter may have a field of this name, too.
+        with_meta(document, place=_place(passage) if passage.title and len(named[fold(passage.title)]) > 1 else "")
         for document, passage in zip(documents, passages, strict=True)
     ]
+
+
+def _place(passage: Passage) -> str:
+    return _HOST.sub("", passage.url or "").strip("/") or passage.doc_id
 
 
 def _fitting(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Literal
 
-from components.language.asking import ASKING, GENERIC
+from components.language.asking import GENERIC
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.recovery import repair_layout
@@ -41,8 +41,6 @@ _TOPICAL: frozenset[str] = frozenset(
 )
 """Outcomes of messages that had a topic; small talk and blocked messages have none to return to."""
 
-_UNANSWERED: frozenset[str] = frozenset({"low_confidence", "refused", "cannot_answer"})
-
 _ADDRESSING = frozenset("вы вас вам вами ваш ваша ваше ваши you your u".split())
 """Words for the company itself: "where are you?" names a topic without any other word."""
 _ARTICLES = frozenset("a an the".split())
@@ -68,8 +66,6 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
     if leaning(typed) == "no":
         return ""
     topic = [*_topic(typed, before.question, max_words), *_topic(typed, before.reply, max_words)]
-    if not named(typed) and (reported_on := _reported_on(history)) is not None:
-        topic += _topic(typed, reported_on.question, max_words)
     return _joined(typed, list(dict.fromkeys(topic))) if topic else ""
 
 
@@ -97,18 +93,6 @@ def new_topic(question: str) -> str:
 def previous(history: Sequence[Exchange]) -> Exchange | None:
     """Return the last turn that had a topic, or None."""
     return next(filter(_has_topic, reversed(history)), None)
-
-
-def _reported_on(history: Sequence[Exchange]) -> Exchange | None:
-    """Return the turn that the last one with a topic reports on: "no water visible", which no article answers."""
-    turns = list(filter(_has_topic, history))
-    if len(turns) < 2 or turns[-1].outcome not in _UNANSWERED or _asks(turns[-1].question):
-        return None
-    return turns[-2]
-
-
-def _asks(message: str) -> bool:
-    return message.rstrip().endswith("?") or not ASKING.isdisjoint(fold(word.text) for word in words(message))
 
 
 def _has_topic(exchange: Exchange) -> bool:

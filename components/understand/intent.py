@@ -85,6 +85,8 @@ def _reading(probabilities: Mapping[str, float]) -> Reading:
     return Reading(best, by_intent[best], _LABELS[kind][1], kind)
 
 
+_MATTER_FROM = 0.5
+"""Probability of a matter by meaning, above which a question follows a greeting."""
 _MATTERS = frozenset({"answerable", "cancellation", "billing_dispute", "lost_access", "medical", "danger", "legal"})
 """Labels of messages about a matter. Any other label is a tone, by which the models agree better than by matters."""
 
@@ -151,6 +153,8 @@ class IntentClassifier(Nested):
             point = self._read(to_the_point(typed))
             if point is not None and point.kind != "acknowledgement":
                 reading = point
+            elif point is None and self._is_question(to_the_point(typed)):
+                reading = None
         completed = standalone(typed, history or ()) or typed
         if reading is not None and reading.intent in _UNCLEAR and (reading.kind != PLEA or leaning(typed) == "surely"):
             reading = self._read(completed)
@@ -184,6 +188,12 @@ class IntentClassifier(Nested):
         is_familiar = doubt.intent == "irrelevant" and self._is_on_topic(question)
         is_off = self._threshold(doubt.intent) > 1
         return doubt if is_doubtful and not is_off and not is_familiar and not codes(question) else None
+
+    def _is_question(self, message: str) -> bool:
+        """Return whether a message is rather about a matter than not, by its meaning; False if it has no vector."""
+        vector = vector_of(repair_layout(message))
+        by_meaning = model(MEANING_MODEL).probabilities(vector) if vector is not None else {}
+        return sum(share for label, share in by_meaning.items() if label in _MATTERS) > _MATTER_FROM
 
     def _read(self, question: str) -> Reading | None:
         """Return the intent if it settles the question; None if a document could answer it."""

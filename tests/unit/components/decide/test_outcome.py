@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 from haystack import Document
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.answer.drafts import to_answer
@@ -217,6 +218,12 @@ def test_a_choice_is_understood_without_the_question() -> None:
     assert options == ("Рассрочка › Бонусы", "Рассрочка на сайте")
 
 
+def test_a_choice_is_not_offered_again() -> None:
+    headed = [document(f"{one}: год.", one, heading=one) for one in ("Сроки службы", "Сроки")]
+    chosen = [Exchange("помогите", "clarify", options=("Оплата", "Сроки"))]
+    assert composed("Сроки", near(0.4, *headed), history=chosen).outcome != "clarify"
+
+
 def test_the_choices_of_a_model_are_offered() -> None:
     after = composed(drafted=replace(GOOD, claims=(), text="", options=("Волна", "Бриз")), route="human")
     assert (after.outcome, after.reply.clarification) == ("clarify", ("Волна", "Бриз"))
@@ -402,3 +409,36 @@ drafts = st.builds(
     answerability=st.sampled_from(get_args(Answerability)),
     missing=st.sampled_from([(), ("E21",)]),
 )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(st.none(), drafts),
+    st.sampled_from([[], near(0.4), near(0.9)]),
+    st.sampled_from(get_args(Route)),
+    st.sampled_from([*LOCALES, "de"]),
+    st.sampled_from([(), ("grader",), ("verifier",)]),
+    st.booleans(),
+)
+def test_every_turn_gets_one_outcome_and_a_text(
+    rules: dict[str, Policy],
+    one: Draft | None,
+    documents: list[Document],
+    route: Route,
+    locale: str,
+    failed: tuple[str, ...],
+    to_human: bool,
+) -> None:
+    rules["now"] = Policy(low_confidence_to_human=to_human)
+    after = composed("условия", documents, one, route, failed, locale=locale)
+    assert after.outcome in get_args(Outcome)
+    assert after.reason is None or after.reason in get_args(Reason)
+    assert after.reply.text
+    if after.outcome in SHOWN:
+        assert one is not None
+        assert one.claims
+        assert one.factuality_status != "failed"
+        assert after.verdict.route == "auto"
+    assert (after.reply.handoff is not None) == (after.outcome in {"human_followup", "high_stakes"})
+    assert (after.reply.clarification is not None) == (after.outcome == "clarify")
+    assert after.outcome in WITH_ARTICLES or not after.reply.articles

@@ -73,14 +73,6 @@ def test_small_talk_does_not_end_the_topic() -> None:
     assert "фильтр" in standalone("А где он?", before)
 
 
-def test_a_report_without_an_answer_goes_on_with_the_topic() -> None:
-    report = [Exchange("Машина показывает E20", "answered"), Exchange("воды не видно", "refused")]
-    assert {"e20", "вод"} <= set(stems(standalone("и что дальше?", report)))
-    assert "E20" not in standalone("а где парковка?", report)
-    question = [report[0], Exchange("Есть ли парковка?", "refused")]
-    assert "E20" not in standalone("и что дальше?", question)
-
-
 OPTIONS = ("Возврат исправного товара", "Возврат товара с недостатком")
 
 

@@ -362,6 +362,16 @@ def test_a_plea_in_a_conversation_is_about_its_topic(
     assert "doubt" not in classifier.run(question=question, history=[Exchange("Люк не открывается", "refused")])
 
 
+def test_a_question_follows_a_greeting_by_its_meaning(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = "hello there, any kettles?"
+    meant(monkeypatch, "greeting")
+    assert read_as(classifier, message).kind == "greeting"
+    meant(monkeypatch, "answerable")
+    assert "question" in classifier.run(question=message)
+
+
 def test_the_stored_model_by_meaning_matches_the_utterances() -> None:
     stored = LinearModel(MEANING_MODEL)
     assert stored.digest == digest(), "run python -m evaluation.training.intent"
