@@ -303,6 +303,7 @@ class _GatedRequest:
                 is_change=route.method != "GET",
                 by_visitor=self.caller.scopes == {VISIT},
                 is_large=self.held > 0,
+                is_notice=route.notice,
             )
         fault: Exception | None = None
         try:

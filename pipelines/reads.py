@@ -44,18 +44,24 @@ class Reads:
     """The turns of all tenants. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._turns: WeakValueDictionary[tuple[str, bool, bool, bool], _Turns] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, bool, bool, bool, bool], _Turns] = WeakValueDictionary()
 
     def turn_of(
-        self, tenant_id: str, *, is_change: bool = False, by_visitor: bool = False, is_large: bool = False
+        self,
+        tenant_id: str,
+        *,
+        is_change: bool = False,
+        by_visitor: bool = False,
+        is_large: bool = False,
+        is_notice: bool = False,
     ) -> "Turn":
-        """Return the turn of a request of a tenant, not begun. Changes, and visitors, have separate turns.
+        """Return the turn of a request of a tenant, not begun. Changes, notices and visitors have separate turns.
 
         Large changes are made one after the other, always with pauses.
         """
         free, beside = (MOST_CHANGES, _CHANGES_BESIDE) if is_change else (MOST_READS, _READS_BESIDE)
         turns = _Turns(Semaphore(free), Semaphore(1 if is_large else beside))
-        key = (tenant_id, is_change, by_visitor, is_large)
+        key = (tenant_id, is_change, by_visitor, is_large, is_notice)
         return Turn(self._turns.setdefault(key, turns), waits=not by_visitor, pauses=is_large)
 
 

@@ -32,7 +32,7 @@ class Route:
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
     which the application reads as they come. `takes_turns`: few requests of a tenant are at work at once, see
     `Reads`. Every endpoint that occupies a thread does, and so must a coroutine that reads or writes records unless a
-    `Pool` bounds it.
+    `Pool` bounds it. A `notice` that somebody types or looks has turns of its own: replies do not wait for it.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
@@ -46,6 +46,7 @@ class Route:
     page: bool = False
     files: bool = False
     takes_turns: bool = False
+    notice: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
     per_minute: int = 0

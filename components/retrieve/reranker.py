@@ -62,10 +62,16 @@ class FeatureRanker:
 
 
 def _by_both_ranks(documents: Sequence[Document]) -> list[Document]:
-    """Return the documents by their present rank plus that in the search, trust included."""
+    """Return the documents by their present rank plus that in the search, trust included.
+
+    Those without a code that the question names, whose probability is 0, come last.
+    """
     found = sorted(documents, key=lambda one: -(one.meta["scores"].get(SEARCH, 0.0) + one.meta["scores"]["trust"]))
     ranks = {document.id: rank for rank, document in enumerate(found)}
-    places = sorted(range(len(documents)), key=lambda place: place + ranks[documents[place].id])
+    places = sorted(
+        range(len(documents)),
+        key=lambda place: (documents[place].meta["relevance"] == 0, place + ranks[documents[place].id]),
+    )
     return [documents[place] for place in places]
 
 

@@ -117,7 +117,8 @@ class Policy(BaseModel):
         "read; needs `OPORA_SMTP_HOST`.",
     )
     email_from_name: Phrase | None = Field(
-        None, description="Sender's name of e-mails to customers; empty: the company's name."
+        None,
+        description="Sender's name of e-mails to customers, the first 50 characters; empty: the company's name.",
     )
     email_after_minutes: Annotated[int, Field(ge=0, le=1_440)] = Field(
         5, description="Minutes after which a reply that the customer has not read is e-mailed."

@@ -117,7 +117,8 @@ def enqueue_alert(session: TenantSession, address: str, data: Mapping[str, objec
 def has_alerted(session: TenantSession, since: datetime) -> bool:
     """Return whether staff were sent an alert since a moment, or are about to be."""
     alerts = (OutboxRow.webhook_id == MAIL, OutboxRow.event == "email.alert", OutboxRow.created_at > since)
-    return session.scalar(select(OutboxRow.delivery_id).where(*alerts).limit(1)) is not None
+    sent = select(OutboxRow.delivery_id).where(*alerts, OutboxRow.state != "dead")
+    return session.scalar(sent.limit(1)) is not None
 
 
 def _enqueue(

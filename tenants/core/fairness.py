@@ -61,7 +61,7 @@ class QuestionPriority:
         return self._active_questions > 0
 
     def is_idle(self) -> bool:
-        """Whether no question has arrived for a while, so that work which blocks for a second may run."""
+        """Whether no question has computed for a while, so that work which blocks for a second may run."""
         return not self._active_questions and perf_counter() - self._last > IDLE_SECONDS
 
 

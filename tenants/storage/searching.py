@@ -6,7 +6,7 @@ may repeat it in many tabs.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import thread_time
+from time import monotonic, thread_time
 from typing import Any
 
 from psycopg.errors import QueryCanceled
@@ -20,6 +20,8 @@ from tenants.storage.sessions import TenantSession, tell_server
 
 SECONDS = 3
 """Time of a search: of the processor on SQLite, of the clock on PostgreSQL."""
+_PATIENCE = 3
+"""A search that gives way may take as many times longer by the clock."""
 _INSTRUCTIONS = 20_000
 """Instructions of SQLite between two looks at the time: about a millisecond."""
 
@@ -35,11 +37,12 @@ def searching() -> Iterator[TenantSession]:
                 yield session
             return
         raw: Any = connection.connection.driver_connection
-        end = thread_time() + SECONDS
+        end, latest = thread_time() + SECONDS, monotonic() + _PATIENCE * SECONDS
 
         def is_late() -> bool:
+            # A reader keeps no question waiting, although it is in a transaction.
             fairness.yield_to_questions()
-            return thread_time() > end
+            return thread_time() > end or monotonic() > latest
 
         raw.set_progress_handler(is_late, _INSTRUCTIONS)
         try:

@@ -40,12 +40,16 @@ def may_take_more(own: int, free: int, share: int = _SHARE) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Work that has not begun: `begin` says whether it still may, `run` does it and settles its future."""
+    """Work that has not begun: `begin` says whether it still may, `run` does it and settles its future.
+
+    :ivar is_counted: whether it counts as a question already: nothing but a seat keeps it from beginning.
+    """
 
     begin: Callable[[], bool]
     run: Callable[[], None]
     cancel: Callable[[], bool]
     is_question: bool
+    is_counted: bool
 
 
 @dataclass(slots=True)
@@ -82,7 +86,7 @@ class Seats:
         """Run `work` once it is the tenant's turn. A cancelled future is never begun.
 
         :param sender: whose work it is, where the caller in context does not say it.
-        :param is_question: pages and ingestion give way while it has, or wants, a seat.
+        :param is_question: pages and ingestion give way while it has a seat, or only a seat is missing.
         """
         try:
             caller = context.current()
@@ -106,9 +110,10 @@ class Seats:
             if self._closed:
                 future.cancel()
                 return future
-            start = _Start(future.set_running_or_notify_cancel, run, future.cancel, is_question)
+            is_counted = is_question and self._may_begin(self._at_work[tenant_id])
+            start = _Start(future.set_running_or_notify_cancel, run, future.cancel, is_question, is_counted)
             self._lines.setdefault(tenant_id, _Line()).starting.setdefault(sender, deque()).append(start)
-            if is_question:
+            if is_counted:
                 fairness.begin()
             self._fill()
         return future
@@ -127,7 +132,7 @@ class Seats:
                 line.starting.clear()
         for start in waiting:
             start.cancel()
-            if start.is_question:
+            if start.is_counted:
                 fairness.end()
         self._pool.shutdown(wait=True)
 
@@ -192,9 +197,11 @@ class Seats:
             line.starting[sender] = starts
         if not start.begin():
             self._vacate(tenant_id)
-            if start.is_question:
+            if start.is_counted:
                 fairness.end()
             return
+        if start.is_question and not start.is_counted:
+            fairness.begin()
         self._idle -= 1
         self._at_work[tenant_id] += 1
         if sender:

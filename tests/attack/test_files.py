@@ -95,9 +95,10 @@ def test_files_of_a_neighbour_come_next() -> None:
     read: list[str] = []
 
     def import_files(tenant_id: str, count: int) -> None:
-        for _ in range(count):
-            sandbox.call("read", "a.docx", b"", Answer[str])
-            read.append(tenant_id)
+        with acting_as(Tenant(tenant_id, "anna")):
+            for _ in range(count):
+                sandbox.call("read", "a.docx", b"", Answer[str])
+                read.append(tenant_id)
 
     with ThreadPoolExecutor(3) as pool:
         hostile = [pool.submit(import_files, tenant_id, FILES) for tenant_id in ("mallory", "trudy")]

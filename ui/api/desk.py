@@ -135,7 +135,7 @@ def router(conversations: Conversations) -> OpenRouter:
         return await asyncio.to_thread(desk_chat_part, chat)
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
-    @opens(takes_turns=True)
+    @opens(takes_turns=True, notice=True)
     async def operator_types(chat_id: str, body: OperatorTypingState) -> None:
         """Show the customer that an operator is typing."""
         await asyncio.to_thread(store.get, chat_id)

@@ -160,7 +160,7 @@ def router(conversations: Conversations) -> OpenRouter:
         return await to_thread(chat_part, await conversations.ask_for_person(chat_id))
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
-    @opens(per_minute=120, takes_turns=True)
+    @opens(per_minute=120, takes_turns=True, notice=True)
     async def typing(chat_id: str, body: TypingState) -> None:
         """Show operators that the customer is typing."""
         await _own(chat_id)

@@ -39,7 +39,7 @@ async def follow(response: Response) -> AsyncIterator[ServerSentEvent]:
 
 
 @router.post("/desk/chat/{chat_id}/looking", status_code=204)
-@opens(takes_turns=True)
+@opens(takes_turns=True, notice=True)
 async def look(
     chat_id: str,
     tab: Annotated[str, Form(pattern=r"^[0-9a-f]{1,32}$")],

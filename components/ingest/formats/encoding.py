@@ -6,6 +6,7 @@ read 91 of 100.
 """
 
 import codecs
+import re
 
 from tenants.core.errors import Invalid
 
@@ -24,10 +25,14 @@ _MIN_RUSSIANNESS = -0.1
 _SIGNS = frozenset("«»„“”‘’—–…№•·§©®°±€₽\u00a0\u00ad")
 
 
+_CONTROL = re.compile("[\0-\x08\x0e-\x1a]")
+"""Control characters that no text has; of older files, Ctrl-Z may be the last one."""
+
+
 def decoded(data: bytes) -> str:
     """Return the text of a file, its line breaks as `\\n`. Raises `Invalid` with the code `file_undecodable`."""
     text = _marked(data) or _utf8(data) or _russian(data)
-    if "\0" in text:  # UTF-16 without its mark, or no text at all
+    if _CONTROL.search(text):  # UTF-16 without its mark, or no text at all
         raise Invalid("file_undecodable")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

@@ -23,7 +23,7 @@ from pipelines.ingest.usecase import Ingest
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
 from tenants.core import fairness
-from tenants.core.errors import TimedOut
+from tenants.core.errors import TimedOut, TryAgain
 from tenants.desk.articles import ORIGIN, Article
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Asking
@@ -166,6 +166,7 @@ def run(
     """
     until = monotonic() + seconds
     document = ingest.trial(source_of(article))
+    fairness.yield_to_questions()
     candidates = tuple(_candidates(article))
     preview = begun(article).model_copy(update={"total": len(candidates)})
     on_progress(preview)
@@ -180,6 +181,10 @@ def run(
                 asked = seated(partial(_asked, replay, candidate))
             except TimedOut:
                 asked, end = (), "late"
+            except TryAgain as failed:
+                if failed.code != "shutting_down":
+                    raise
+                return _ended(preview, "stopped")
             preview = preview.model_copy(update={"questions": (*preview.questions, *asked), "at": datetime.now(UTC)})
             on_progress(preview)
     finally:

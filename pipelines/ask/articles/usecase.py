@@ -34,7 +34,7 @@ log = logging.getLogger("opora.articles")
 T = TypeVar("T")
 
 _PREVIEWS = 32
-"""Previews at once, one of a tenant. Their threads only wait, as their questions take turns with all others."""
+"""Previews at once, one of a tenant. Their questions take turns with all others."""
 
 _AT_ONCE, _TURNS, _OF_TENANT = 32, 4, 32
 """Requests that ask gaps again at once; those of one tenant; accepted requests of a tenant. Their threads only wait, as
