@@ -16,6 +16,7 @@ from tenants.chats.tables import ChatRow
 from tenants.insight.period import Period, seconds_between
 from tenants.storage import database
 from tenants.storage.mapping import record_of
+from tenants.storage.searching import counting
 from tenants.storage.sessions import TenantSession
 
 Result: TypeAlias = Literal["autonomous", "assisted", "reopened", "unresolved", "open"]
@@ -121,7 +122,7 @@ class ChatLine:
 
 def figures(period: Period, now: datetime) -> ChatFigures:
     """Compute the statistics of the tenant in context."""
-    with database.reading() as session:
+    with counting() as session:
         parts: dict[Part, dict[str, Tally]] = {part: {} for part in PARTS}
         total = Tally()
         for values, tally in _by_parts(session, period, now):

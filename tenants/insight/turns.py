@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 
 from tenants.insight.period import Period
-from tenants.storage import database
 from tenants.storage.audit_tables import AuditDocumentRow, AuditRow
+from tenants.storage.searching import counting
 from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import DocumentRow, GapAskingRow, GapRow
 
@@ -50,7 +50,7 @@ class TurnFigures:
 
 def figures(period: Period) -> TurnFigures:
     """Compute the statistics of the tenant in context, most frequent first."""
-    with database.reading() as session:
+    with counting() as session:
         by_outcome, by_reason = _outcomes(session, period)
         return TurnFigures(
             total=sum(by_outcome.values()),
@@ -96,17 +96,21 @@ def _topics(session: TenantSession, period: Period) -> tuple[CitedDocument, ...]
 def _missed(session: TenantSession, period: Period) -> tuple[MissedQuestion, ...]:
     turns = func.count().label("turns")
     same_link = GapAskingRow.sequence == AuditRow.sequence
-    its_gap = GapRow.gap_id == GapAskingRow.gap_id
-    query = (
-        select(GapRow.gap_id, GapRow.question, GapRow.status, turns)
-        .join(GapAskingRow, its_gap)
+    # Counted without the gaps: joined to them, SQLite reads every turn of the period for each gap.
+    asked = (
+        select(GapAskingRow.gap_id, turns)
         .join(AuditRow, same_link)
         .where(period.holds(AuditRow.at))
-        .group_by(GapRow.gap_id, GapRow.question, GapRow.status)
-        .order_by(turns.desc(), GapRow.gap_id)
+        .group_by(GapAskingRow.gap_id)
+        .order_by(turns.desc(), GapAskingRow.gap_id)
         .limit(SHOWN)
+        .subquery()
     )
-    return tuple(MissedQuestion(*row) for row in session.execute(query))
+    query = select(GapRow.gap_id, GapRow.question, GapRow.status, asked.c.turns).join(
+        asked, GapRow.gap_id == asked.c.gap_id
+    )
+    rows = session.execute(query.order_by(asked.c.turns.desc(), GapRow.gap_id))
+    return tuple(MissedQuestion(*row) for row in rows)
 
 
 def _most_first(counts: Mapping[str, int]) -> Mapping[str, int]:

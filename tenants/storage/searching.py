@@ -1,4 +1,4 @@
-"""Searches through all texts of a tenant: they give way to questions, and are given up when they take long.
+"""Searches and statistics over many rows of a tenant: they give way to questions. Long searches are given up.
 
 Threat: no index helps a search for a part of a word. On SQLite it occupies a processor of this machine, and an operator
 may repeat it in many tabs.
@@ -29,15 +29,25 @@ _INSTRUCTIONS = 20_000
 @contextmanager
 def searching() -> Iterator[TenantSession]:
     """Open a session of the tenant in context to search in. Raises `Invalid`: `search_too_long`."""
+    with counting(SECONDS) as session, _given_up():
+        tell_server(session.connection(), context.tenant_id(), SECONDS)
+        yield session
+
+
+@contextmanager
+def counting(seconds: float = float("inf")) -> Iterator[TenantSession]:
+    """Open a session of the tenant in context for statements over many rows. They give way to questions, on SQLite.
+
+    :param seconds: time of the processor, on SQLite, after which a statement is interrupted.
+    """
     with database.reading() as session:
         connection = session.connection()
-        if connection.dialect.name == "postgresql":
-            tell_server(connection, context.tenant_id(), SECONDS)
-            with _given_up():
-                yield session
+        if connection.dialect.name != "sqlite":
+            yield session
             return
         raw: Any = connection.connection.driver_connection
         end, latest = thread_time() + SECONDS, monotonic() + _PATIENCE * SECONDS
+        end = thread_time() + seconds
 
         def is_late() -> bool:
             # A reader keeps no question waiting, although it is in a transaction.
@@ -46,8 +56,7 @@ def searching() -> Iterator[TenantSession]:
 
         raw.set_progress_handler(is_late, _INSTRUCTIONS)
         try:
-            with _given_up():
-                yield session
+            yield session
         finally:
             raw.set_progress_handler(None, 0)
 

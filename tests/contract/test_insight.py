@@ -1,7 +1,8 @@
 """Statistics of chats match counts by hand on every database."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -21,13 +22,14 @@ from tenants.chats import change, store
 from tenants.chats.records import HandoffRequest
 from tenants.chats.tables import ChatRow
 from tenants.chats.transitions import STATES
+from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid
 from tenants.insight import chats, period, turns
 from tenants.insight.chats import PARTS, RESULTS, Tally, Waiting
 from tenants.insight.period import Period
 from tenants.knowledge.gaps import Miss
-from tenants.storage import database
+from tenants.storage import database, searching
 
 ANNA, CUSTOMER = Tenant("acme", "anna"), Tenant("acme", "v:1")
 MOSCOW = "Europe/Moscow"
@@ -333,6 +335,30 @@ def test_turns_are_counted_by_outcome_citation_and_gap(acme: None, records: Sett
     ]
     with acting_as(Tenant("globex", "anna")):
         assert turns.figures(NOVEMBER).total == 0
+
+
+@pytest.mark.parametrize("records", ["sqlite"], indirect=True)
+def test_figures_grow_with_the_gaps_and_let_questions_go_first(
+    acme: None, records: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yields: list[bool] = []
+    monkeypatch.setattr(searching, "_INSTRUCTIONS", 10)
+    monkeypatch.setattr(fairness, "yield_to_questions", lambda: yields.append(True))
+
+    def steps(figures: Callable[[], object]) -> int:
+        yields.clear()
+        figures()
+        return len(yields)
+
+    def add(numbers: range) -> None:
+        asked = [(number, turn(1, "refused", "no_relevant_context", asked=f"вопрос {number}")) for number in numbers]
+        audit.append([replace(entry, turn_id=f"gap{number}") for number, entry in asked], records)
+
+    add(range(50))
+    few = steps(lambda: turns.figures(NOVEMBER))
+    add(range(50, 200))
+    assert 0 < few < steps(lambda: turns.figures(NOVEMBER)) < 6 * few
+    assert steps(lambda: chats.figures(NOVEMBER, NOW)) > 0
 
 
 def test_a_period_is_in_the_zone_of_the_opening_hours(acme: None) -> None:
