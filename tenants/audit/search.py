@@ -2,11 +2,12 @@
 
 import json
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Row, Select, select
 
 from tenants.audit.chain import GENESIS, ChainVerifier, Content, Head, Link, Verification
 from tenants.audit.entry import searchable
@@ -15,10 +16,14 @@ from tenants.core.errors import NotFound
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 from tenants.storage.mapping import record_of
+from tenants.storage.searching import searching
 from tenants.storage.tables import FeedbackRow
 
 ANSWERS = ("answered", "partially_answered")
 """Outcomes that claim an answer."""
+
+_Turn: TypeAlias = tuple[int, str | None, datetime, str | None, str | None, str, str | None, bytes | None]
+"""Number, id, time, outcome, reason and hash of a link; person and body of its content, None after erasure."""
 
 _PAGE_SIZE = 500
 """Links read in one query when the whole chain is walked."""
@@ -66,19 +71,20 @@ class Record:
 
 
 def find(turns: TurnQuery, *, limit: int = 50) -> tuple[Record, ...]:
-    """Return the matching turns, newest first."""
-    query = _links().where(AuditRow.kind == "turn").order_by(AuditRow.sequence.desc()).limit(limit)
+    """Return the matching turns, newest first. Raises `Invalid` for a text: `search_too_long`."""
+    query = _turns().where(AuditRow.kind == "turn").order_by(AuditRow.sequence.desc()).limit(limit)
     query = query.where(*_conditions(turns))
-    with database.reading() as session:
-        return tuple(_record(link, content) for link, content in session.execute(query))
+    with database.reading() if turns.text is None else searching() as session:
+        rows = session.execute(query).all()
+    return _records(rows)
 
 
 def of(turn_ids: Collection[str]) -> Mapping[str, Record]:
     """Return the recorded turns among these ids, by id."""
-    query = _links().where(AuditRow.turn_id.in_(turn_ids))
+    query = _turns().where(AuditRow.turn_id.in_(turn_ids))
     with database.reading() as session:
-        records = [_record(link, content) for link, content in session.execute(query)]
-    return {record.turn_id: record for record in records}
+        rows = session.execute(query).all()
+    return {record.turn_id: record for record in _records(rows)}
 
 
 def get(turn_id: str) -> Record:
@@ -102,14 +108,14 @@ def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tupl
         )
         .exists()
     )
-    query = _links().where(
+    query = _turns().where(
         AuditRow.kind == "turn", AuditRow.outcome.in_(ANSWERS), AuditContentRow.sequence.is_not(None), ~judged
     )
     if before is not None:
         query = query.where(AuditRow.sequence < before)
     with database.reading() as session:
-        rows = session.execute(query.order_by(AuditRow.sequence.desc()).limit(limit))
-        return tuple(_record(link, content) for link, content in rows)
+        rows = session.execute(query.order_by(AuditRow.sequence.desc()).limit(limit)).all()
+    return _records(rows)
 
 
 def links(since: datetime | None = None, until: datetime | None = None) -> Iterator[Link]:
@@ -160,6 +166,16 @@ def _next_links(after: int, since: datetime | None, until: datetime | None) -> l
         return [_link(row, content) for row, content in session.execute(query)]
 
 
+def _turns() -> Select[*_Turn]:
+    same_link = AuditContentRow.sequence == AuditRow.sequence
+    # Columns, not rows: a list has up to 500 of each.
+    columns = (
+        AuditRow.sequence, AuditRow.turn_id, AuditRow.at, AuditRow.outcome, AuditRow.reason, AuditRow.hash,
+        AuditContentRow.person, AuditContentRow.body,
+    )  # fmt: skip
+    return select(*columns).select_from(AuditRow).outerjoin(AuditContentRow, same_link)
+
+
 def _links() -> Select[AuditRow, AuditContentRow]:
     same_link = AuditContentRow.sequence == AuditRow.sequence
     return select(AuditRow, AuditContentRow).outerjoin(AuditContentRow, same_link)
@@ -194,15 +210,14 @@ def _links_to_document(doc_id: str, *, cited: bool) -> Select[int]:
     return query.where(AuditDocumentRow.cited.is_(True)) if cited else query
 
 
-def _record(link: AuditRow, content: AuditContentRow | None) -> Record:
-    return record_of(
-        Record,
-        link,
-        turn_id=link.turn_id or "",
-        outcome=link.outcome or "",
-        person=content.person if content else "",
-        content=json.loads(zlib.decompress(content.body)) if content else None,
-    )
+def _records(rows: Iterable[Row[*_Turn]]) -> tuple[Record, ...]:
+    """Parse contents of 20 kB each. Questions have priority."""
+    records = []
+    for sequence, turn_id, at, outcome, reason, link_hash, person, body in rows:
+        fairness.yield_to_questions()
+        content = None if body is None else json.loads(zlib.decompress(body))
+        records.append(Record(sequence, turn_id or "", at, outcome or "", reason, person or "", link_hash, content))
+    return tuple(records)
 
 
 def _link(row: AuditRow, content: AuditContentRow | None) -> Link:

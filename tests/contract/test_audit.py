@@ -12,12 +12,13 @@ from tenants.audit.chain import Head
 from tenants.audit.entry import Entry
 from tenants.audit.search import TurnQuery
 from tenants.audit.store import TurnOwner
+from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import NotFound
+from tenants.core.errors import Invalid, NotFound
 from tenants.knowledge import catalogue, documents, freshness, gaps
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
-from tenants.storage import database
+from tenants.storage import database, searching
 from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditRow
 from tests.audits import AT, entry, miss
 
@@ -95,6 +96,24 @@ def test_search(records: Settings) -> None:
     first = search.find(TurnQuery(), limit=2)
     assert [record.turn_id for record in first] == ["t3", "t2"]
     assert turns_matching(TurnQuery(before=first[-1].sequence)) == ["t1"]
+
+
+def test_lists_of_turns_let_questions_go_first(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append([entry(f"t{number}") for number in range(5)], records)
+    for listed in (search.find, lambda _: search.unjudged("anna")):
+        yields: list[bool] = []
+        monkeypatch.setattr(fairness, "yield_to_questions", lambda seen=yields: seen.append(True))
+        assert len(listed(TurnQuery())) == len(yields) == 5
+
+
+@pytest.mark.parametrize("records", ["sqlite"], indirect=True)
+def test_a_long_search_for_a_text_is_given_up(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append([entry("t1"), entry("t2")], records)
+    monkeypatch.setattr(searching, "SECONDS", 0)
+    monkeypatch.setattr(searching, "_INSTRUCTIONS", 10)
+    with pytest.raises(Invalid, match="search_too_long"):
+        search.find(TurnQuery(text="вопрос"))
+    assert turns_matching() == ["t2", "t1"]
 
 
 @pytest.mark.parametrize(
