@@ -10,6 +10,7 @@ from time import monotonic, thread_time
 from typing import Any
 
 from psycopg.errors import QueryCanceled
+from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from tenants.core import context, fairness
@@ -36,11 +37,12 @@ def searching() -> Iterator[TenantSession]:
 
 @contextmanager
 def counting(seconds: float = float("inf")) -> Iterator[TenantSession]:
-    """Open a session of the tenant in context for statements over many rows. They give way to questions, on SQLite.
+    """Open a session of the tenant in context whose statements give way to questions, on SQLite also while they run.
 
     :param seconds: time of the processor, on SQLite, after which a statement is interrupted.
     """
     with database.reading() as session:
+        event.listen(session, "do_orm_execute", lambda _: fairness.yield_to_questions())
         connection = session.connection()
         if connection.dialect.name != "sqlite":
             yield session

@@ -337,17 +337,27 @@ def test_turns_are_counted_by_outcome_citation_and_gap(acme: None, records: Sett
         assert turns.figures(NOVEMBER).total == 0
 
 
+@pytest.mark.parametrize("figures", [turns.figures, lambda period: chats.figures(period, NOW)])
+def test_figures_let_questions_go_first(
+    acme: None, monkeypatch: pytest.MonkeyPatch, figures: Callable[[Period], object]
+) -> None:
+    yields: list[bool] = []
+    monkeypatch.setattr(fairness, "yield_to_questions", lambda: yields.append(True))
+    figures(NOVEMBER)
+    assert len(yields) >= 3
+
+
 @pytest.mark.parametrize("records", ["sqlite"], indirect=True)
-def test_figures_grow_with_the_gaps_and_let_questions_go_first(
+def test_figures_take_steps_proportional_to_the_gaps(
     acme: None, records: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     yields: list[bool] = []
     monkeypatch.setattr(searching, "_INSTRUCTIONS", 10)
     monkeypatch.setattr(fairness, "yield_to_questions", lambda: yields.append(True))
 
-    def steps(figures: Callable[[], object]) -> int:
+    def steps() -> int:
         yields.clear()
-        figures()
+        turns.figures(NOVEMBER)
         return len(yields)
 
     def add(numbers: range) -> None:
@@ -355,10 +365,9 @@ def test_figures_grow_with_the_gaps_and_let_questions_go_first(
         audit.append([replace(entry, turn_id=f"gap{number}") for number, entry in asked], records)
 
     add(range(50))
-    few = steps(lambda: turns.figures(NOVEMBER))
+    few = steps()
     add(range(50, 200))
-    assert 0 < few < steps(lambda: turns.figures(NOVEMBER)) < 6 * few
-    assert steps(lambda: chats.figures(NOVEMBER, NOW)) > 0
+    assert 0 < few < steps() < 6 * few
 
 
 def test_a_period_is_in_the_zone_of_the_opening_hours(acme: None) -> None:
