@@ -48,8 +48,7 @@ def counting(seconds: float = float("inf")) -> Iterator[TenantSession]:
             yield session
             return
         raw: Any = connection.connection.driver_connection
-        end, latest = thread_time() + SECONDS, monotonic() + _PATIENCE * SECONDS
-        end = thread_time() + seconds
+        end, latest = thread_time() + seconds, monotonic() + _PATIENCE * seconds
 
         def is_late() -> bool:
             # A reader keeps no question waiting, although it is in a transaction.

@@ -25,14 +25,17 @@ _MIN_RUSSIANNESS = -0.1
 _SIGNS = frozenset("«»„“”‘’—–…№•·§©®°±€₽\u00a0\u00ad")
 
 
-_CONTROL = re.compile("[\0-\x08\x0e-\x1a]")
-"""Control characters that no text has; of older files, Ctrl-Z may be the last one."""
+_CONTROL = re.compile("[\x01-\x08\x0e-\x19]")
+_FEW_CONTROLS = 0.1
+"""Share of control characters up to which they are stray ones in a text, such as one copied from a PDF."""
 
 
 def decoded(data: bytes) -> str:
     """Return the text of a file, its line breaks as `\\n`. Raises `Invalid` with the code `file_undecodable`."""
     text = _marked(data) or _utf8(data) or _russian(data)
-    if _CONTROL.search(text):  # UTF-16 without its mark, or no text at all
+    sample = text[:_SAMPLE]
+    # UTF-16 without its mark, or no text at all
+    if "\0" in text or len(_CONTROL.findall(sample)) > _FEW_CONTROLS * len(sample):
         raise Invalid("file_undecodable")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

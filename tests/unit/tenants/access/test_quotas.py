@@ -75,6 +75,14 @@ async def test_the_wait_is_exact(minute: int, day: int, pauses: list[int]) -> No
             assert await admitted(limits)
 
 
+async def test_everybody_has_their_own() -> None:
+    limits = limiter(Clock(), minute=1)
+    assert await admitted(limits)
+    assert not await admitted(limits)
+    assert await admitted(limits, Tenant("acme", "boris"))
+    assert await admitted(limits, Tenant("other", "anna"))
+
+
 async def test_a_refused_call_does_not_count() -> None:
     clock = Clock()
     limits = limiter(clock, minute=1)

@@ -118,6 +118,7 @@ def test_russian_is_read_in_every_encoding() -> None:
         text = TEXT if encoding != "koi8-r" else TEXT.translate(str.maketrans("«»", '""'))
         assert decoded(text.encode(encoding)) == text
         assert decoded(text.upper().encode(encoding)) == text.upper()
+    assert decoded(f"{TEXT}\x02\x1a".encode("cp1251")) == f"{TEXT}\x02\x1a"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,7 @@ def test_russian_is_read_in_every_encoding() -> None:
         "日本語の説明書".encode("shift-jis"),
         b"\xff\xfe\x00",
         b"a\x00b",
+        "Привет".encode("utf-16-le"),
     ],
 )
 def test_undecodable_files_are_refused(data: bytes) -> None:
