@@ -108,6 +108,8 @@ def _compiled_once() -> Iterator[None]:
         engine = create_engine(url, **options)
         if engine.dialect.name == "sqlite":
             first.append(engine)
+            # Its pool connects by the dialect that it was made with: faults listen to that of the first one.
+            engine.dialect.dispatch, engine.dialect._has_events = first[0].dialect.dispatch, True
             engine.dialect = engine.pool._dialect = first[0].dialect
             engine._compiled_cache = first[0]._compiled_cache
             del first[1:]

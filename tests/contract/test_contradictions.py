@@ -70,14 +70,8 @@ def test_a_pair_is_hidden_once_it_is_settled_and_gone_with_its_document() -> Non
         assert len(contradictions.all()) == 1
 
 
-ACME, OTHER = Tenant("acme", "anna"), Tenant("other", "eve")
-
-
-def test_a_pair_is_one_in_either_order_and_gone_with_its_documents(records: Settings) -> None:
-    for tenant in (ACME, OTHER):
-        Registry(records).add(tenant.tenant_id)
+def test_an_agreed_pair_is_one_in_either_order_and_gone_with_its_documents() -> None:
     with acting_as(ACME):
-        documents.put(*(DocumentRecord(name, name, name, name, (), "2026-01-31") for name in ("a", "b")))
         agreements.put("2", "b", "1", "a")
         agreements.put("1", "a", "2", "b")
         [pair] = agreements.all()

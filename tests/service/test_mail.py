@@ -51,6 +51,8 @@ def posted(tmp_path: Path, smtp: MailServer, mailbox: MailFolder) -> Iterator[tu
     )
     with in_force(settings):
         Registry().add(TENANT, locale="ru")
+        with acting_as(Tenant(TENANT, "admin")):
+            policy.change(email_after_minutes=0)
         with serving(environment(settings)) as server:
             yield server, settings
 
@@ -60,7 +62,6 @@ def test_a_reply_and_its_answer_go_by_e_mail(
 ) -> None:
     server, settings = posted
     with acting_as(Tenant(TENANT, "admin")):
-        policy.change(email_after_minutes=0)
         site = sites.add("Магазин", ["https://shop.example"])
     staff = {"Authorization": f"Bearer {issue(settings, TENANT, scopes=('operate',), subject='olga', ttl_seconds=600)}"}
     with httpx.Client(base_url=server.url, timeout=60) as client:
