@@ -8,6 +8,7 @@ are in work, reads of a tenant compute one after the other, and changes two at a
 
 import asyncio
 from asyncio import Semaphore
+from contextvars import ContextVar
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -82,6 +83,7 @@ class Turn:
 
     async def begin(self) -> None:
         """Wait for a turn."""
+        _CURRENT.set(self)
         turn = self._turns.beside if self._pauses or fairness.has_questions() else self._turns.free
         await turn.acquire()
         self._held = turn
@@ -114,6 +116,15 @@ class Turn:
         await send(message)
         if goes_on:
             await self.begin()
+
+
+_CURRENT: ContextVar[Turn | None] = ContextVar("opora_turn", default=None)
+
+
+def give_up_turn() -> None:
+    """End the turn of the request in progress: it goes on in a pool, where it may wait for long."""
+    if (turn := _CURRENT.get()) is not None:
+        turn.end()
 
 
 def _release(held: Semaphore, _turns: _Turns) -> None:

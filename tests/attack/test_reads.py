@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines.ask.chats import transcript
-from pipelines.reads import MOST_CHANGES, MOST_READS
+from pipelines.reads import MOST_CHANGES, MOST_READS, give_up_turn
 from pipelines.routes import Route, RouteTable
 from settings import Settings
 from tenants.accounts.registry import Registry
@@ -91,6 +91,23 @@ async def test_a_tenant_makes_one_large_change_at_a_time() -> None:
     gate.routes = RouteTable([Route("PATCH", PATH, "ask", takes_turns=True, body=RootModel[str], limit=100_000)])
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
         requests = await compete(slow, attacker, victim, "PATCH", 1, "x" * 80_000)
+        slow.go.set()
+        assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
+
+
+async def test_a_request_that_goes_on_in_a_pool_holds_no_turn() -> None:
+    slow = Slow()
+
+    async def pooled(scope: Scope, receive: Receive, send: Send) -> None:
+        give_up_turn()
+        await slow(scope, receive, send)
+
+    gate = gate_of(pooled)
+    gate.routes = RouteTable([Route("PATCH", PATH, "ask", takes_turns=True)])
+    async with client_of(gate, "mallory") as client:
+        requests = [asyncio.create_task(client.patch(PATH)) for _ in range(MOST_CHANGES + 1)]
+        for _ in requests:
+            await wait_for(slow.begun.acquire(), 5)
         slow.go.set()
         assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
 

@@ -302,8 +302,6 @@ def test_a_change_takes_turns_unless_something_else_bounds_it(installation: Sett
         "/desk/account/password",
         "/desk/people/add",
         "/desk/people/password",
-        "/gaps/{gap_id}",
-        "/desk/gaps/decide",
         "/articles/{article_id}/publish",
         "/desk/articles/{article_id}/publish",
         "/evaluation/questions",

@@ -1,5 +1,6 @@
 """`/gaps` over HTTP, for operators. The gate has checked the token and set the tenant."""
 
+import asyncio
 from functools import partial
 from typing import Annotated, Literal
 
@@ -9,7 +10,8 @@ from pydantic_core import to_jsonable_python
 
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.routes import OpenRouter
+from pipelines.reads import give_up_turn
+from pipelines.routes import OpenRouter, opens
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Gap
 
@@ -38,11 +40,13 @@ def router(service: Articles) -> OpenRouter:
         }
 
     @endpoints.patch("/gaps/{gap_id}")
+    @opens(takes_turns=True)
     async def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
         """Dismiss, reopen or close a gap. Closing answers 409 while one of its questions has no answer."""
         if change.status == "closed":
+            give_up_turn()
             return gap_as_json(await service.in_turn(partial(service.close_gap, gap_id)))
-        return gap_as_json((await service.in_turn(partial(gaps.decide, [gap_id], change.status)))[0])
+        return gap_as_json((await asyncio.to_thread(gaps.decide, [gap_id], change.status))[0])
 
     return endpoints
 

@@ -4,6 +4,7 @@ Operators may view, close and dismiss gaps and write drafts: they know the custo
 A gap can be closed only if its questions now have answers.
 """
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, TypeAlias
@@ -15,7 +16,8 @@ from starlette.responses import Response
 from pipelines import pages
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.routes import OpenRouter
+from pipelines.reads import give_up_turn
+from pipelines.routes import OpenRouter, opens
 from tenants.core.errors import Invalid
 from tenants.desk import articles, inbox, operators
 from tenants.knowledge import documents, gaps
@@ -91,13 +93,15 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
         )
 
     @endpoints.post(_DECIDE)
+    @opens(takes_turns=True)
     async def decide(gap: _Ids, status: Annotated[Status, Form()], back: _Back = "") -> Response:
         chosen, there = _chosen(gap), pages.local(back, _ALL)
         if status == "closed":
+            give_up_turn()
             closing = await service.in_turn(partial(service.close_gaps, chosen))
             counts = urlencode({"closed": len(closing.closed), "unanswered": len(closing.unanswered)})
             return back_to(f"{there}{'&' if '?' in there else '?'}{counts}")
-        await service.in_turn(partial(gaps.decide, chosen, status))
+        await asyncio.to_thread(gaps.decide, chosen, status)
         return back_to(there)
 
     @endpoints.post(_ASSIGN)
