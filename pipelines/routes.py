@@ -32,7 +32,7 @@ class Route:
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
     which the application reads as they come. `takes_turns`: few requests of a tenant are at work at once, see
     `Reads`. Every endpoint that occupies a thread does, and so must a coroutine that reads or writes records unless a
-    `Pool` bounds it. A `notice` that somebody types or looks has turns of its own: replies do not wait for it.
+    `Pool` bounds it. A `notice`, such as of typing, has separate turns: replies do not wait for it.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.

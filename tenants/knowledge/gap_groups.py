@@ -74,8 +74,7 @@ class _Grouping:
                 self.groups.append([gap])
 
     def _nearest(self, place: int) -> int | None:
-        ours = self._stems[place]
-        shares = [_overlap(ours, self._stems[leader]) for leader in self._leaders]
+        shares = [_overlap(self._stems[place], self._stems[leader]) for leader in self._leaders]
         share, nearest = max(zip(shares, range(len(shares)), strict=True), key=itemgetter(0), default=(0.0, 0))
         if share >= _ALIKE:
             return nearest
@@ -86,5 +85,5 @@ class _Grouping:
         return nearest if float(cosines[nearest]) >= self._alike else None
 
 
-def _overlap(ours: int, theirs: int) -> float:
-    return (ours & theirs).bit_count() / ((ours | theirs).bit_count() or 1)
+def _overlap(stems: int, others: int) -> float:
+    return (stems & others).bit_count() / ((stems | others).bit_count() or 1)

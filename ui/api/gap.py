@@ -10,7 +10,6 @@ from pydantic_core import to_jsonable_python
 
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.reads import give_up_turn
 from pipelines.routes import OpenRouter, opens
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Gap
@@ -44,7 +43,6 @@ def router(service: Articles) -> OpenRouter:
     async def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
         """Dismiss, reopen or close a gap. Closing answers 409 while one of its questions has no answer."""
         if change.status == "closed":
-            give_up_turn()
             return gap_as_json(await service.in_turn(partial(service.close_gap, gap_id)))
         return gap_as_json((await asyncio.to_thread(gaps.decide, [gap_id], change.status))[0])
 

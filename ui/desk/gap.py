@@ -16,7 +16,6 @@ from starlette.responses import Response
 from pipelines import pages
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
-from pipelines.reads import give_up_turn
 from pipelines.routes import OpenRouter, opens
 from tenants.core.errors import Invalid
 from tenants.desk import articles, inbox, operators
@@ -97,7 +96,6 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
     async def decide(gap: _Ids, status: Annotated[Status, Form()], back: _Back = "") -> Response:
         chosen, there = _chosen(gap), pages.local(back, _ALL)
         if status == "closed":
-            give_up_turn()
             closing = await service.in_turn(partial(service.close_gaps, chosen))
             counts = urlencode({"closed": len(closing.closed), "unanswered": len(closing.unanswered)})
             return back_to(f"{there}{'&' if '?' in there else '?'}{counts}")

@@ -21,6 +21,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest
 from pipelines.pools import Pool
+from pipelines.reads import give_up_turn
 from settings import get_settings
 from tenants.audit import store as audit
 from tenants.core import context
@@ -80,6 +81,7 @@ class Articles:
 
         :raises Busy: the tenant has too many of them at work, or other tenants have all threads. Nothing was changed.
         """
+        give_up_turn()
         return await self._asking.run({context.current().tenant_id: _OF_TENANT}, work)
 
     def chunks(self, article: Article) -> tuple[InspectedChunk, ...]:
