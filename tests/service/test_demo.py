@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -113,15 +114,22 @@ def test_start_page_leads_to_the_desk_of_the_demo(page: Page, shop: Server) -> N
     expect(page.locator("[data-working]")).to_have_text(re.compile(r"Ищу ответ: \d+ с"))
 
 
+@contextmanager
+def open_chat(browser: Browser, shop: Server, locale: str) -> Iterator[Page]:
+    """Open the chat on the shop's page, in a browser of this language."""
+    with browser.new_context(locale=locale) as context:
+        page = context.new_page()
+        page.goto(f"{shop.url}/demo")
+        page.locator(".launcher").click()
+        yield page
+
+
 @pytest.mark.parametrize("locale", ["ru", "en"])
 @pytest.mark.parametrize("starter", [0, 1])
 def test_suggested_questions_are_answered_when_clicked(
     browser: Browser, shop: Server, locale: str, starter: int
 ) -> None:
-    with browser.new_context(locale=locale) as context:
-        page = context.new_page()
-        page.goto(f"{shop.url}/demo")
-        page.locator(".launcher").click()
+    with open_chat(browser, shop, locale) as page:
         chip, answers = page.locator(".chip").nth(starter), page.locator("[data-outcome]")
         asked: set[str] = set()
         while len(asked) < CLICKS:
@@ -142,10 +150,7 @@ def test_suggested_questions_are_answered_when_clicked(
 def test_topics_of_a_vague_question_are_answered_when_clicked(
     browser: Browser, shop: Server, locale: str, question: str
 ) -> None:
-    with browser.new_context(locale=locale) as context:
-        page = context.new_page()
-        page.goto(f"{shop.url}/demo")
-        page.locator(".launcher").click()
+    with open_chat(browser, shop, locale) as page:
         page.locator("textarea").fill(question)
         page.keyboard.press("Enter")
         topics = page.locator('[data-outcome="clarify"] .chip')
