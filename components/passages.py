@@ -48,6 +48,7 @@ def to_passage(document: Document) -> Passage:
         section=_section(meta),
         begins_earlier=bool(meta.get("begins_earlier")),
         continues=bool(meta.get("continues")),
+        gap=int(meta.get("gap") or 0),
         place=str(meta.get("place") or ""),
         source=str(meta.get("source") or meta.get("file_path") or ""),
         url=meta.get("url"),

@@ -99,7 +99,8 @@ class Passage(Frozen):
     `text` is the chunk's body, `sentences` those of its sentences that may be quoted, as (start, end) character offsets
     into `text`.
     `section` holds the first and the last `chunk_index` of the section that it is part of; None when it is all of it.
-    `begins_earlier` and `continues` say that the section has text before or after it that did not fit.
+    `begins_earlier` and `continues` say that the section has text before or after it that did not fit. `gap` is the
+    offset into `text` where some in between is left out; 0 if none is.
     `place` is the path or id of its document if another one found for the turn has the same title.
     `scores` holds every component of `score` by name, each in 0..1 unless its name says otherwise.
     """
@@ -114,6 +115,7 @@ class Passage(Frozen):
     section: tuple[int, int] | None = None
     begins_earlier: bool = False
     continues: bool = False
+    gap: int = 0
     place: str = ""
     source: str = ""
     url: str | None = None
@@ -124,6 +126,11 @@ class Passage(Frozen):
     updated_at: str = ""
     score: float = 0.0
     scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a part of the section is left out."""
+        return self.begins_earlier or self.continues or self.gap > 0
 
 
 @dataclass(frozen=True, slots=True)

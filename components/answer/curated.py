@@ -111,7 +111,7 @@ def _answer(query: str, document: Document, passage: Passage, spans: _Spans) -> 
         relevance=1.0,
         confidence=1.0,
         answerability="fully",
-        truncated=passage.begins_earlier or passage.continues,
+        truncated=passage.is_cut,
     )
     source = with_meta(document, graded=True, relevance=1.0)
     return to_answer(with_claims(draft, claims, {1: passage}), query, [source])

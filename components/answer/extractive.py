@@ -76,7 +76,7 @@ class ExtractiveAnswerer(Nested):
                     (),
                     (),
                     quoted=True,
-                    truncated=cut or passage.begins_earlier or passage.continues,
+                    truncated=cut or passage.is_cut,
                     withheld=tuple(withheld),
                 )
                 cited = replace(passage, heading=section_path(passage.heading, section))
@@ -117,6 +117,8 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
     spans = [span for span in passage.sentences if fold(passage.text[slice(*span)].strip("# ")) != fold(passage.title)]
     if query.codes:
         return _entries(passage, spans, frozenset(query.codes)), ""
+    # A quotation has no gaps: of a section that was cut, only the part around the hit.
+    spans = [span for span in spans if span[0] >= passage.gap]
     parts: list[list[tuple[int, int]]] = [[]]
     for span in spans:
         if HEADING_MARK.match(passage.text[slice(*span)]) and parts[-1]:

@@ -18,7 +18,7 @@ def formatted(number: int, passage: Passage, locale: str) -> str:
     """Return a passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below.
 
     The place of the document comes before a title that another document has. A line in brackets says that the section
-    has more text before or after the passage.
+    has more text before, within or after the passage.
     """
     names = (_line(passage.place), _line(passage.title) or _line(passage.source), _line(passage.heading))
     head = " › ".join(filter(None, names))
@@ -26,7 +26,7 @@ def formatted(number: int, passage: Passage, locale: str) -> str:
     lines = [
         f"[{number}] source: {head}{dated}",
         said_in("outcomes.passage.begins_earlier", locale) if passage.begins_earlier else "",
-        quotable(passage),
+        quotable(passage, said_in("outcomes.passage.gap", locale)),
         said_in("outcomes.passage.continues", locale) if passage.continues else "",
     ]
     return "\n".join(filter(None, lines))
@@ -43,13 +43,19 @@ def fitting(passages: Sequence[Passage], budget: int, locale: str) -> list[Passa
     return kept
 
 
-def quotable(passage: Passage) -> str:
-    """Return the passage's text without the sentences that may not be quoted."""
+def quotable(passage: Passage, gap: str = "") -> str:
+    """Return the passage's text without the sentences that may not be quoted.
+
+    :param gap: the line that stands for a part of the section that is left out.
+    """
     parts: list[str] = []
     quoted_end = 0
     for start, end in passage.sentences:
         between = passage.text[quoted_end:start]
-        parts.append(between if not between.strip() else "\n")
+        if gap and passage.gap > 0 and quoted_end <= passage.gap <= start:
+            parts.append(f"\n{gap}\n")
+        else:
+            parts.append(between if not between.strip() else "\n")
         parts.append(passage.text[start:end])
         quoted_end = end
     return "".join(parts).strip()

@@ -30,9 +30,10 @@ class SectionExpander:
 
     Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
     and in order. A section that is too long is cut around its best chunk, if possible not within a procedure;
-    `meta["begins_earlier"]` and `meta["continues"]` say so. No document is added once `budget` is spent. The chunks
-    around a hit are named in its metadata; one of an older index that names none passes unchanged. If the sections
-    cannot be read, so do all, and the turn is degraded (`section`).
+    `meta["begins_earlier"]` and `meta["continues"]` say so. With `with_opening`, its first chunk is kept if it fits,
+    because it says what the section is about; `meta["gap"]` is then the end of that chunk. No document is added once
+    `budget` is spent. The chunks around a hit are named in its metadata; one of an older index that names none passes
+    unchanged. If the sections cannot be read, so do all, and the turn is degraded (`section`).
 
     :param budget: tokens of all documents together.
     :param section_tokens: tokens of one section at most, unless a procedure is longer.
@@ -43,6 +44,7 @@ class SectionExpander:
         longer.
     :param opening_tokens: tokens of an opening up to which the chunk after it is read with it: it says what
         the first section is about.
+    :param with_opening: whether a section that is cut keeps its first chunk.
     :param top_k: sections returned at most.
 
     ```python
@@ -60,6 +62,7 @@ class SectionExpander:
         whole_sections: int | None = None,
         excerpt_tokens: int = 300,
         opening_tokens: int = 100,
+        with_opening: bool = False,
     ) -> None:
         self.budget = budget
         self.section_tokens = section_tokens
@@ -69,6 +72,7 @@ class SectionExpander:
         self.whole_sections = whole_sections
         self.excerpt_tokens = excerpt_tokens
         self.opening_tokens = opening_tokens
+        self.with_opening = with_opening
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
@@ -94,7 +98,7 @@ class SectionExpander:
                 if in_full
                 else (self.excerpt_tokens, self.procedure_tokens // 2)
             )
-            fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in limits))
+            fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in limits), opening=self.with_opening)
             section = joined(document, fitting)
             cost = count_tokens(section.content or "")
             if cost > left and expanded:
@@ -151,22 +155,33 @@ def _place(passage: Passage) -> str:
 
 
 def _fitting(
-    hit: Document, chunks: Sequence[Document], section_tokens: int, procedure_tokens: int
+    hit: Document, chunks: Sequence[Document], section_tokens: int, procedure_tokens: int, *, opening: bool
 ) -> Sequence[Document]:
-    """Return the procedure around the hit, or the hit alone, and as much of the rest of the section as fits."""
+    """Return the procedure around the hit, or the hit alone, and as much of the rest of the section as fits.
+
+    :param opening: whether the section's first chunk goes before the rest.
+    """
     costs = [count_tokens(chunk.content or "") for chunk in chunks]
     at = next(place for place, chunk in enumerate(chunks) if chunk.id == hit.id)
     start, end = _procedure([chunk.content or "" for chunk in chunks], at)
     if sum(costs[start:end]) > procedure_tokens:
         start, end = at, at + 1
     spent = sum(costs[start:end])
-    while start > 0 and spent + costs[start - 1] <= section_tokens:
+    first = int(opening and start > 0 and _is_opening(chunks[0]) and spent + costs[0] <= section_tokens)
+    spent += sum(costs[:first])
+    while start > first and spent + costs[start - 1] <= section_tokens:
         start -= 1
         spent += costs[start]
     while end < len(chunks) and spent + costs[end] <= section_tokens:
         spent += costs[end]
         end += 1
-    return chunks[start:end]
+    return [*chunks[:first], *chunks[start:end]]
+
+
+def _is_opening(chunk: Document) -> bool:
+    """Return whether the section begins with the chunk. The index names only so many chunks around a hit."""
+    passage = to_passage(chunk)
+    return passage.section is None or passage.section[0] == passage.chunk_index
 
 
 def _procedure(texts: Sequence[str], at: int) -> tuple[int, int]:
@@ -186,7 +201,7 @@ def _procedure(texts: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def joined(hit: Document, chunks: Sequence[Document]) -> Document:
-    """Join consecutive chunks into one document with the hit's metadata; drop their overlaps.
+    """Join chunks in reading order into one document with the hit's metadata; drop their overlaps.
 
     A small section keeps its heading above its text if the heading differs from the first one.
     """
@@ -198,7 +213,10 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
     spans: list[tuple[int, int]] = []
     heading: str | None = None
     before: Passage | None = None
+    gap = 0
     for passage in passages:
+        if before is not None and passage.chunk_index > before.chunk_index + 1:
+            gap, before = len(text), None
         skipped = _repeated(before, passage) if before is not None else 0
         start = passage.sentences[skipped][0] if skipped < len(passage.sentences) else len(passage.text)
         start = 0 if not skipped else start
@@ -224,6 +242,7 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
         "sentences": tuple(spans),
         "chunk_ids": tuple(passage.chunk_id for passage in passages),
         "begins_earlier": first.chunk_index > section[0],
+        "gap": gap,
         "continues": last.chunk_index < section[1],
     }
     return Chunk(id=hit.id, content=text, meta=meta, score=hit.score)

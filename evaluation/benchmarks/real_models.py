@@ -26,6 +26,7 @@ import numpy as np
 import typer
 
 from components.answer.packing import quotable
+from components.language.texts import text
 from components.models.calls import Call, collect_calls
 from components.turn import SHOWN, Passage, Turn
 from evaluation import workspace
@@ -211,7 +212,8 @@ def _reached(case: Case, turn: Turn, calls: Iterable[Call]) -> bool | None:
     if case.key is None or not any(passage.grade for passage in case.key.passages):
         return None
     prompts = "\n".join(call.request for call in calls if call.step == "answer")
-    shown = (one for one in turn.evidence.passages if quotable(one) in prompts)
+    gap = text("outcomes.passage.gap", turn.locale)
+    shown = (one for one in turn.evidence.passages if quotable(one, gap) in prompts)
     return any(grade(Page(one.doc_id, one.title, one.heading, one.text), case.key) for one in shown)
 
 

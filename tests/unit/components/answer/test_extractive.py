@@ -35,6 +35,14 @@ def test_a_list_is_never_cut() -> None:
     assert draft.truncated
 
 
+def test_a_section_with_a_gap_is_quoted_from_there() -> None:
+    text = "Модель — это способ, которым облако даёт ресурсы.\n\nСервис хранит файлы."
+    cut = document(text, "c1", gap=text.index("\n"))
+    draft = to_draft(ExtractiveAnswerer().run(query="где хранить файлы", documents=[cut])["answers"][0])
+    assert draft.text == "Сервис хранит файлы. [1]"
+    assert draft.truncated
+
+
 def test_the_part_under_the_fitting_heading_is_quoted() -> None:
     text = "### Доставка\n\nПривезём завтра.\n\n### Возврат товара\n\nПримем за две недели."
     draft = quoted("возврат товара", text)

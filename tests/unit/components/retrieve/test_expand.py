@@ -119,6 +119,27 @@ def test_only_the_best_sections_are_taken_whole(index: Index) -> None:
     assert len(expander.run(documents=[chunks[0], first, second])["documents"]) == 3
 
 
+def test_cut_section_keeps_its_opening(index: Index) -> None:
+    prose = "\n\n".join(
+        f"Абзац {number} о том, как устроен кластер и чем он отличается от машин." for number in range(70)
+    )
+    chunks = index(f"## Модели\n\nМодель — это способ, которым облако даёт ресурсы.\n\n{prose}")
+    hit = chunks[6]
+    (section,) = SectionExpander(section_tokens=800, with_opening=True).run([hit])["documents"]
+    passage = to_passage(section)
+    shown = formatted(1, passage, "ru")
+    assert "Модель — это способ" in shown
+    assert (hit.content or "")[-60:] in shown
+    assert re.search(r"Абзац 8 .*\n\[… часть раздела пропущена\]\nАбзац 3\d ", shown)
+    assert not passage.begins_earlier
+    assert passage.is_cut
+
+    (near,) = SectionExpander(section_tokens=800, with_opening=True).run([chunks[1]])["documents"]
+    assert "[… часть" not in formatted(1, to_passage(near), "ru")
+    (without,) = SectionExpander(section_tokens=800).run([hit])["documents"]
+    assert to_passage(without).begins_earlier
+
+
 def test_excerpt_keeps_its_procedure_whole(index: Index) -> None:
     *steps, _ = index(procedure(20))
     first, *_ = index("## Оплата\n\n" + "Счёт приходит в начале месяца на почту владельца. " * 20)[-1:]
