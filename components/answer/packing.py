@@ -46,7 +46,7 @@ def fitting(passages: Sequence[Passage], budget: int, locale: str) -> list[Passa
 def quotable(passage: Passage, gap: str = "") -> str:
     """Return the passage's text without the sentences that may not be quoted.
 
-    :param gap: the line that stands for a part of the section that is left out.
+    :param gap: the line to show in place of a part of the section that is left out.
     """
     parts: list[str] = []
     quoted_end = 0

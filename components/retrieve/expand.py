@@ -30,10 +30,11 @@ class SectionExpander:
 
     Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
     and in order. A section that is too long is cut around its best chunk, if possible not within a procedure;
-    `meta["begins_earlier"]` and `meta["continues"]` say so. With `with_opening`, its first chunk is kept if it fits,
-    because it says what the section is about; `meta["gap"]` is then the end of that chunk. No document is added once
-    `budget` is spent. The chunks around a hit are named in its metadata; one of an older index that names none passes
-    unchanged. If the sections cannot be read, so do all, and the turn is degraded (`section`).
+    `meta["begins_earlier"]` and `meta["continues"]` say so. With `with_opening`, it may be as long as a procedure to
+    include its start, which says what it is about, or at least its first chunk; `meta["gap"]` is where chunks between
+    are left out. No document is added once `budget` is spent. The chunks around a hit are named in its metadata; one of
+    an older index that names none passes unchanged. If the sections cannot be read, so do all, and the turn is degraded
+    (`section`).
 
     :param budget: tokens of all documents together.
     :param section_tokens: tokens of one section at most, unless a procedure is longer.
@@ -44,7 +45,7 @@ class SectionExpander:
         longer.
     :param opening_tokens: tokens of an opening up to which the chunk after it is read with it: it says what
         the first section is about.
-    :param with_opening: whether a section that is cut keeps its first chunk.
+    :param with_opening: whether a section that is taken whole keeps its first chunk if it has to be cut.
     :param top_k: sections returned at most.
 
     ```python
@@ -98,7 +99,9 @@ class SectionExpander:
                 if in_full
                 else (self.excerpt_tokens, self.procedure_tokens // 2)
             )
-            fitting = _fitting(document, chunks, *(min(tokens, left) for tokens in limits), opening=self.with_opening)
+            fitting = _fitting(
+                document, chunks, *(min(tokens, left) for tokens in limits), opening=self.with_opening and in_full
+            )
             section = joined(document, fitting)
             cost = count_tokens(section.content or "")
             if cost > left and expanded:
@@ -159,16 +162,20 @@ def _fitting(
 ) -> Sequence[Document]:
     """Return the procedure around the hit, or the hit alone, and as much of the rest of the section as fits.
 
-    :param opening: whether the section's first chunk goes before the rest.
+    :param opening: whether to reach back to the section's start, or at least to include its first chunk.
     """
     costs = [count_tokens(chunk.content or "") for chunk in chunks]
     at = next(place for place, chunk in enumerate(chunks) if chunk.id == hit.id)
     start, end = _procedure([chunk.content or "" for chunk in chunks], at)
     if sum(costs[start:end]) > procedure_tokens:
         start, end = at, at + 1
-    spent = sum(costs[start:end])
-    first = int(opening and start > 0 and _is_opening(chunks[0]) and spent + costs[0] <= section_tokens)
-    spent += sum(costs[:first])
+    first = 0
+    if opening and start > 0 and _is_opening(chunks[0]):
+        if sum(costs[:end]) <= procedure_tokens:
+            start = 0
+        elif costs[0] + sum(costs[start:end]) <= procedure_tokens:
+            first = 1
+    spent = sum(costs[:first]) + sum(costs[start:end])
     while start > first and spent + costs[start - 1] <= section_tokens:
         start -= 1
         spent += costs[start]

@@ -125,18 +125,20 @@ def test_cut_section_keeps_its_opening(index: Index) -> None:
     )
     chunks = index(f"## Модели\n\nМодель — это способ, которым облако даёт ресурсы.\n\n{prose}")
     hit = chunks[6]
-    (section,) = SectionExpander(section_tokens=800, with_opening=True).run([hit])["documents"]
+    expander = SectionExpander(section_tokens=500, procedure_tokens=900, with_opening=True)
+    (section,) = expander.run([hit])["documents"]
     passage = to_passage(section)
     shown = formatted(1, passage, "ru")
     assert "Модель — это способ" in shown
     assert (hit.content or "")[-60:] in shown
-    assert re.search(r"Абзац 8 .*\n\[… часть раздела пропущена\]\nАбзац 3\d ", shown)
+    assert re.search(r"Абзац 8 .*\n\[… часть раздела пропущена\]\nАбзац 4\d ", shown)
     assert not passage.begins_earlier
     assert passage.is_cut
 
-    (near,) = SectionExpander(section_tokens=800, with_opening=True).run([chunks[1]])["documents"]
-    assert "[… часть" not in formatted(1, to_passage(near), "ru")
-    (without,) = SectionExpander(section_tokens=800).run([hit])["documents"]
+    (near,) = expander.run([chunks[3]])["documents"]
+    assert to_passage(near).gap == 0
+    assert (near.content or "").startswith("Модель")
+    (without,) = SectionExpander(section_tokens=500).run([hit])["documents"]
     assert to_passage(without).begins_earlier
 
 
