@@ -1,27 +1,21 @@
 """Failed steps of a turn: the turn continues without them and reports them."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from components.models.failures import ModelFailed
 from tenants.core.errors import trail
+from tenants.core.scoped import scoped
 
 log = logging.getLogger("opora.steps")
 
 _NOTED: ContextVar[dict[str, None] | None] = ContextVar("opora_degraded", default=None)
 
 
-@contextmanager
-def collect_degraded() -> Iterator[dict[str, None]]:
+def collect_degraded() -> AbstractContextManager[dict[str, None]]:
     """Collect the names of the steps that fail in this block, in order."""
-    noted: dict[str, None] = {}
-    token = _NOTED.set(noted)
-    try:
-        yield noted
-    finally:
-        _NOTED.reset(token)
+    return scoped(_NOTED, {})
 
 
 def degraded(step: str, error: Exception | None = None) -> None:

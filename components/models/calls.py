@@ -1,8 +1,7 @@
 """The model calls of one turn: their deadline, whether a client still waits, and their outcomes."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from secrets import token_hex
@@ -11,6 +10,7 @@ from time import monotonic
 from typing import Literal, TypeAlias
 
 from components.turn import Complexity, Quality
+from tenants.core.scoped import scoped
 
 _WITHOUT_MODELS = 0.05
 """Share of a turn's time reserved for answering without models when they do not respond."""
@@ -118,23 +118,12 @@ def caller() -> str:
     return _CALLER.get()
 
 
-@contextmanager
-def calling_from(step: str) -> Iterator[None]:
+def calling_from(step: str) -> AbstractContextManager[str]:
     """Name the step that makes the calls of this block."""
-    token = _CALLER.set(step)
-    try:
-        yield
-    finally:
-        _CALLER.reset(token)
+    return scoped(_CALLER, step)
 
 
-@contextmanager
-def collect_calls(deadline: float | None = None, stop: Event | None = None) -> Iterator[Calls]:
+def collect_calls(deadline: float | None = None, stop: Event | None = None) -> AbstractContextManager[Calls]:
     """Collect the calls of this block, within bounds; missing bounds are those of the enclosing block."""
     around = current()
-    calls = Calls(around.deadline if deadline is None else deadline, stop or around.stop)
-    token = _CURRENT.set(calls)
-    try:
-        yield calls
-    finally:
-        _CURRENT.reset(token)
+    return scoped(_CURRENT, Calls(around.deadline if deadline is None else deadline, stop or around.stop))

@@ -5,7 +5,7 @@ instrumentation of Haystack (OpenTelemetry, Langfuse, Datadog) sees our runs as 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Lock
@@ -20,6 +20,7 @@ from components.language.marks import on_one_line
 from components.models import calls
 from components.models.calls import Call, calling_from, collect_calls
 from components.models.providers import provider_named, tokens
+from tenants.core.scoped import scoped
 
 Outputs: TypeAlias = Mapping[str, Any]
 """The values that a component sent to its output sockets, by socket."""
@@ -101,25 +102,16 @@ def trace_steps() -> None:
 def record_steps(watch: Watch | None = None) -> Iterator[Steps]:
     """Record the steps of the turn that runs in this block; model calls are added when the block ends."""
     trace_steps()
-    steps = Steps(watch)
-    token = _CURRENT.set(steps)
-    with collect_calls() as collected:
+    with scoped(_CURRENT, Steps(watch)) as steps, collect_calls() as collected:
         try:
             yield steps
         finally:
-            _CURRENT.reset(token)
             steps.calls = collected.finished
 
 
-@contextmanager
-def collect_faults() -> Iterator[list[str]]:
+def collect_faults() -> AbstractContextManager[list[str]]:
     """Collect why turns fail in this block. For authors of pipelines only: the text may quote the question."""
-    faults: list[str] = []
-    token = _FAULTS.set(faults)
-    try:
-        yield faults
-    finally:
-        _FAULTS.reset(token)
+    return scoped(_FAULTS, [])
 
 
 def note_fault(error: Exception) -> None:

@@ -1,8 +1,8 @@
 """Settings of a tenant's assistant. Stored with the tenant; changes take effect at once, on other replicas too."""
 
 from asyncio import to_thread
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Annotated, Literal, TypeAlias
 
@@ -13,6 +13,7 @@ from tenants.accounts import changes, registry
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import TenantRecord
 from tenants.core.errors import Invalid
+from tenants.core.scoped import scoped
 from tenants.core.validation import validated
 from tenants.storage.tables import TenantRow
 
@@ -192,14 +193,9 @@ async def load() -> Policy:
     return of(record) if record is not None else await to_thread(current)
 
 
-@contextmanager
-def overridden(policy: Policy) -> Iterator[None]:
+def overridden(policy: Policy) -> AbstractContextManager[Policy]:
     """Run the block with this policy; nothing is stored."""
-    token = _OVERRIDE.set(policy)
-    try:
-        yield
-    finally:
-        _OVERRIDE.reset(token)
+    return scoped(_OVERRIDE, policy)
 
 
 def of(tenant: TenantRecord | TenantRow) -> Policy:

@@ -6,13 +6,14 @@ reached through `current()` alone, and asking without a tenant raises.
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
 from tenants.core.errors import NoTenant, trail
+from tenants.core.scoped import scoped
 
 log = logging.getLogger("opora.background")
 
@@ -77,17 +78,12 @@ def holder() -> tuple[str, str]:
     return (tenant.tenant_id, tenant.subject if tenant.site else "") if tenant is not None else ("", "")
 
 
-@contextmanager
-def acting_as(tenant: Tenant) -> Iterator[Tenant]:
+def acting_as(tenant: Tenant) -> AbstractContextManager[Tenant]:
     """Run the block for `tenant`; the tenant before it is restored afterwards.
 
     A new thread starts without a tenant: run it in `contextvars.copy_context()` where it works for the same caller.
     """
-    token = _CURRENT.set(tenant)
-    try:
-        yield tenant
-    finally:
-        _CURRENT.reset(token)
+    return scoped(_CURRENT, tenant)
 
 
 @contextmanager

@@ -4,8 +4,7 @@ A session ends by signing out, by a new password, with its operator, after 12 ho
 """
 
 import hmac
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ from secrets import token_urlsafe
 from sqlalchemy import ColumnElement, func, select, update
 
 from tenants.core.errors import InternalFault, NotFound, Unauthenticated
+from tenants.core.scoped import scoped
 from tenants.desk.operators import Operator
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.storage import database
@@ -52,14 +52,9 @@ class OperatorSession:
 _CURRENT: ContextVar[SignedIn | None] = ContextVar("opora_operator_session", default=None)
 
 
-@contextmanager
-def using(signed_in: SignedIn) -> Iterator[None]:
+def using(signed_in: SignedIn) -> AbstractContextManager[SignedIn]:
     """Run the block for a session. For the gate alone."""
-    token = _CURRENT.set(signed_in)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return scoped(_CURRENT, signed_in)
 
 
 def current() -> SignedIn:

@@ -28,6 +28,7 @@ from tenants.accounts import registry
 from tenants.accounts.registry import Placement, TenantRecord
 from tenants.core.errors import IndexDamaged, InternalFault
 from tenants.core.names import collection_name, collection_of
+from tenants.core.scoped import scoped
 from tenants.index.edge import EdgeCollection, EdgeFolder
 from tenants.index.protocol import Collection, EmptyCollection, Engine
 from tenants.index.remote import IndexListener, RemoteFolder
@@ -60,6 +61,7 @@ _LISTENERS: list[IndexListener] = []
 _ATTACHED: set[str] = set()
 """Places whose embedded index a running service has."""
 _REPAIRING: ContextVar[bool] = ContextVar("opora_index_repairing", default=False)
+"""Whether this block may open indexes that do not match the records."""
 damage_noticed = Event()
 """Set when an index is found damaged, to wake the repair."""
 
@@ -160,7 +162,7 @@ def share() -> None:
 def _shared(generation: int) -> Collection:
     """Return the chunks of a generation for a command, which may be about to repair them."""
     tenant = registry.current()
-    with _unchecked():
+    with scoped(_REPAIRING, True):
         return _open_stored(tenant, tenant.placement.at(generation))
 
 
@@ -228,21 +230,11 @@ def repairing() -> Iterator[None]:
         _discard_broken(key)
         if _DAMAGED.get(key) in {"missing", "unreadable"}:
             _set_aside(key, _engine(), _found(tenant, placement.generation))
-    with _unchecked():
+    with scoped(_REPAIRING, True):
         yield
     with _locked(key):
         if _DAMAGED.pop(key, None):
             log.warning("the index %s is whole again", placement.physical)
-
-
-@contextmanager
-def _unchecked() -> Iterator[None]:
-    """Let the block open indexes that do not match the records."""
-    token = _REPAIRING.set(True)
-    try:
-        yield
-    finally:
-        _REPAIRING.reset(token)
 
 
 def activate(generation: int) -> None:

@@ -4,11 +4,13 @@ It shows how an article would answer before customers see it. Everything that a 
 knowledge includes the document: the index, the lexicon, the documents' records.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tenants.core.scoped import scoped
 
 if TYPE_CHECKING:
     from tenants.core.points import Point
@@ -50,11 +52,6 @@ def current(tenant_id: str) -> TrialDocument | None:
     return document if document is not None and document.tenant_id == tenant_id else None
 
 
-@contextmanager
-def including(document: TrialDocument) -> Iterator[None]:
+def including(document: TrialDocument) -> AbstractContextManager[TrialDocument]:
     """Run the block with the document as part of the knowledge base."""
-    token = _CURRENT.set(document)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return scoped(_CURRENT, document)

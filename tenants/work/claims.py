@@ -23,6 +23,7 @@ from tenants.core import context
 from tenants.core.context import Tenant
 from tenants.core.errors import Busy
 from tenants.core.names import collection_name
+from tenants.core.scoped import scoped
 from tenants.storage import database
 
 if TYPE_CHECKING:
@@ -145,13 +146,8 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
     if outer is not None and outer.name == name:
         yield outer
         return
-    with holding(name, patience):
-        claim = Claim(claims, name)
-        token = _HELD.set(claim)
-        try:
-            yield claim
-        finally:
-            _HELD.reset(token)
+    with holding(name, patience), scoped(_HELD, Claim(claims, name)) as claim:
+        yield claim
 
 
 def want_ingesting() -> None:
