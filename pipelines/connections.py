@@ -17,6 +17,7 @@ import h11
 from starlette.requests import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from pipelines import problems
 from settings import Settings, get_settings
 
 HEAD_BYTES = 65_536
@@ -176,9 +177,9 @@ def network_of(address: str) -> str:
     return str(ip_network((known, 24 if known.version == 4 else 48), strict=False))
 
 
-def public_url(request: Request) -> str:
-    """Return the address of the service as browsers know it, without a slash at its end."""
-    return (get_settings().public_url or str(request.base_url)).rstrip("/")
+def public_url() -> str:
+    """Return the address of the service as the browser of this request knows it, without a slash at its end."""
+    return (get_settings().public_url or str(Request(problems.caller.get().scope).base_url)).rstrip("/")
 
 
 def raise_file_limit() -> int:

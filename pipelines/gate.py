@@ -320,7 +320,7 @@ class _GatedRequest:
 
     def _set_caller(self, locale: str) -> None:
         """Answer this caller in `locale`, unless the request asks for another one."""
-        problems.caller.set(problems.Caller(self.language or locale, self.request_id))
+        problems.caller.set(problems.Caller(self.language or locale, self.request_id, self.scope))
 
     async def _read_json(self, model: type[BaseModel], limit: int) -> Receive:
         """Read, parse and validate the whole body. Callers with too many refused bodies have to wait."""

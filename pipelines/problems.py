@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 from fastapi import HTTPException
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
+from starlette.types import Scope
 
 from components.language.texts import LOCALES, text
 from tenants.core.errors import CallerError, Invalid, Malformed, OporaError, RateLimited
@@ -55,10 +56,11 @@ class TextResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Context for answering a request: the locale, and the id in the `X-Request-Id` header."""
+    """Context for answering a request: the locale, the id in the `X-Request-Id` header, and the ASGI scope."""
 
     locale: str = LOCALES[0]
     request_id: str = ""
+    scope: Scope = field(default_factory=dict)
 
 
 _ANYBODY = Caller()

@@ -130,35 +130,29 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwo
 
 
 def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None:
-    def people(
-        request: Request, refused: OporaError | None = None, login: str = "", name: str = "", role: str = ""
-    ) -> Response:
+    def people(refused: OporaError | None = None, login: str = "", name: str = "", role: str = "") -> Response:
         return desk.page(
             "people.html",
             refused,
             section="people",
             people=operators.all(),
             roles=TENANT_ROLES,
-            address=_sign_in_address(request),
+            address=_sign_in_address(),
             login=login,
             name=name,
             role=role,
         )
 
     @endpoints.get("/desk/people")
-    def show_people(request: Request) -> Response:
-        return people(request)
+    def show_people() -> Response:
+        return people()
 
-    again = or_again(lambda refused, request, **_: people(request, refused), Invalid)
+    again = or_again(lambda refused, **_: people(refused), Invalid)
 
     @endpoints.post("/desk/people/add")
-    @or_again(lambda refused, password, **typed: people(refused=refused, **typed), Invalid)  # noqa: ARG005 - not shown
+    @or_again(lambda refused, password, **typed: people(refused, **typed), Invalid)  # noqa: ARG005 - not shown
     async def add_person(
-        request: Request,  # noqa: ARG001 - for `people`
-        login: _Short = "",
-        password: _Password = "",
-        role: _Short = "operator",
-        name: _Short = "",
+        login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
     ) -> Response:
         add = partial(operators.add, login, password, role=operators.checked_role(role), name=name)
         await passwords.change(add)
@@ -166,12 +160,7 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
 
     @endpoints.post("/desk/people/change")
     @again
-    def change_person(
-        request: Request,  # noqa: ARG001 - for `people`
-        login: _Short,
-        role: _Short = "",
-        name: _Short = "",
-    ) -> Response:
+    def change_person(login: _Short, role: _Short = "", name: _Short = "") -> Response:
         operators.change(login, role=role, name=name)
         return back_to("/desk/people")
 
@@ -182,10 +171,7 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
 
     @endpoints.post("/desk/people/remove")
     @again
-    def remove_person(
-        request: Request,  # noqa: ARG001 - for `people`
-        login: _Short,
-    ) -> Response:
+    def remove_person(login: _Short) -> Response:
         if operators.normal_login(login) == sessions.current().operator.login:
             raise Invalid("operator_oneself")
         operators.remove(login)
@@ -193,17 +179,13 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
 
     @endpoints.post("/desk/people/password")
     @again
-    async def set_password(
-        request: Request,  # noqa: ARG001 - for `people`
-        login: _Short,
-        password: _Password = "",
-    ) -> Response:
+    async def set_password(login: _Short, password: _Password = "") -> Response:
         await passwords.change(partial(operators.set_password, login, password))
         return back_to("/desk/people")
 
 
-def _sign_in_address(request: Request) -> str:
-    address = f"{public_url(request)}{pages.SIGN_IN}"
+def _sign_in_address() -> str:
+    address = f"{public_url()}{pages.SIGN_IN}"
     if not operators.has_several_tenants():
         return address
     return f"{address}?company={quote(context.current().tenant_id, safe='')}"

@@ -65,7 +65,7 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
 
         return await passwords.sign_in(limited_as(request), begin)
 
-    def steps(request: Request, refused: OporaError | None = None, **values: object) -> Response:
+    def steps(refused: OporaError | None = None, **values: object) -> Response:
         """Return the page with the next steps. Each step shows whether it is done, so that the admin can leave and come
         back.
         """
@@ -82,28 +82,28 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
             site=known[0] if known else None,
             measured=any(one.state == "done" for one in evaluation_results.latest()),
             people=len(operators.all()),
-            address=public_url(request),
+            address=public_url(),
             limit=desk.settings.max_files_bytes,
             passages=conversation.passages,
             **{**shown, **values},
         )
 
     @endpoints.get(_WELCOME)
-    def welcome(request: Request) -> Response:
-        return steps(request)
+    def welcome() -> Response:
+        return steps()
 
     @endpoints.post(f"{_WELCOME}/ask")
-    async def ask(request: Request, question: Annotated[str, Form(max_length=10_000)] = "") -> Response:
+    async def ask(question: Annotated[str, Form(max_length=10_000)] = "") -> Response:
         try:
             asked = problems.checked(AskRequest, question=question)
             turn = await runner.answer(asked, str(uuid4()), None)
         except OporaError as refused:
-            return await asyncio.to_thread(steps, request, refused, asked=question, turn=None)
-        return await asyncio.to_thread(steps, request, asked=asked.question, turn=turn)
+            return await asyncio.to_thread(steps, refused, asked=question, turn=None)
+        return await asyncio.to_thread(steps, asked=asked.question, turn=turn)
 
     @endpoints.post(f"{_WELCOME}/site")
-    @or_again(lambda refused, request, origin, **_: steps(request, refused, origin=origin), Invalid)
-    def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:  # noqa: ARG001 - shown again
+    @or_again(lambda refused, origin, **_: steps(refused, origin=origin), Invalid)
+    def set_origin(key: _Short = "", origin: _Short = "") -> Response:
         site = sites.get(key.replace("\0", ""))
         named = sites.checked_origin(origin)
         sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))

@@ -53,7 +53,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
             return back_to(f"{_CHOOSE}?{urlencode({'tenant': tenant_id} | ({'next': next} if next else {}))}")
         await admit(request)
         return await providers_asked.run(
-            {tenant_id: _ASKED_AT_ONCE}, partial(send_there, request, tenant_id, pages.local(next, ""))
+            {tenant_id: _ASKED_AT_ONCE}, partial(send_there, tenant_id, pages.local(next, ""))
         )
 
     @endpoints.get(_CALLBACK)
@@ -83,10 +83,10 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
         with acting_as(NO_TENANT):
             await limiter.admit_each({f"single sign-ons from {address}": per_minute})
 
-    def send_there(request: Request, tenant_id: str, next: str) -> Response:
+    def send_there(tenant_id: str, next: str) -> Response:
         provider = provider_of(tenant_id)
         with acting_as(Tenant(tenant_id, "sign-in")):
-            target, attempt = signing_in.begin(provider, redirect_uri(request, tenant_id), next)
+            target, attempt = signing_in.begin(provider, redirect_uri(tenant_id), next)
         response = RedirectResponse(target, SEE_OTHER)
         response.set_cookie(
             COOKIE,
@@ -104,15 +104,15 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
             raise Forbidden("sso_denied")
         provider = provider_of(attempt.tenant_id)
         with acting_as(Tenant(attempt.tenant_id, "sign-in")):
-            operator = signing_in.finish(provider, attempt, code, redirect_uri(request, attempt.tenant_id), issuer)
+            operator = signing_in.finish(provider, attempt, code, redirect_uri(attempt.tenant_id), issuer)
         sessions.end_by_secret(pages.presented(request.headers))
         return pages.signed_in(back_to(pages.local(attempt.next, home(operator))), request, operator)
 
     return endpoints
 
 
-def redirect_uri(request: Request, tenant_id: str) -> str:
-    return f"{public_url(request)}{_CALLBACK.format(tenant_id=quote(tenant_id, safe=''))}"
+def redirect_uri(tenant_id: str) -> str:
+    return f"{public_url()}{_CALLBACK.format(tenant_id=quote(tenant_id, safe=''))}"
 
 
 def provider_of(tenant_id: str) -> Provider:

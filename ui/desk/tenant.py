@@ -2,7 +2,6 @@
 tenant's first admin.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 from fastapi import Form, Query, Request
@@ -33,9 +32,7 @@ _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 def router(desk: Desk, passwords: Passwords) -> OpenRouter:
     endpoints = OpenRouter(pages.INSTALLATION, limit=20_000, page=True, include_in_schema=False)
 
-    def listed(
-        refused: OporaError | None = None, *, given: Mapping[str, str] | None = None, done: str = ""
-    ) -> Response:
+    def listed(refused: OporaError | None = None, *, done: str = "", **given: str) -> Response:
         return desk.page(
             "tenants/list.html",
             refused,
@@ -54,10 +51,10 @@ def router(desk: Desk, passwords: Passwords) -> OpenRouter:
         return listed(done=done)
 
     @endpoints.post(f"{_ALL}/add")
-    @or_again(lambda refused, request, **given: listed(refused, given=given), Invalid)  # noqa: ARG005 - not a field
-    def add_tenant(request: Request, tenant_id: _Id = "", name: _Short = "", locale: _Short = "") -> Response:
+    @or_again(listed, Invalid)
+    def add_tenant(tenant_id: _Id = "", name: _Short = "", locale: _Short = "") -> Response:
         added = Registry().add(tenant_id, name=name.strip(), locale=locale if locale in LOCALES else "")
-        return _one(desk, added.tenant_id, link=_link(request, added.tenant_id))
+        return _one(desk, added.tenant_id, link=_link(added.tenant_id))
 
     @endpoints.get(_ONE)
     def show_tenant(id: Annotated[str, Query(max_length=255, pattern=_NO_NUL)] = "") -> Response:
@@ -74,9 +71,9 @@ def router(desk: Desk, passwords: Passwords) -> OpenRouter:
         return _one(desk, id, done="resumed")
 
     @endpoints.post(f"{_ALL}/invite")
-    @or_again(lambda refused, id, **_: _one(desk, id, refused), Conflict)
-    def invite(request: Request, id: _Id = "") -> Response:
-        return _one(desk, id, link=_link(request, id))
+    @or_again(lambda refused, id: _one(desk, id, refused), Conflict)
+    def invite(id: _Id = "") -> Response:
+        return _one(desk, id, link=_link(id))
 
     @endpoints.post(f"{_ALL}/remove")
     @or_again(lambda refused, id, typed: _one(desk, id, refused, typed=typed), Invalid)
@@ -139,5 +136,5 @@ def _one(
     )
 
 
-def _link(request: Request, tenant_id: str) -> str:
-    return f"{public_url(request)}/desk/invitation/{invitations.invite(tenant_id)}"
+def _link(tenant_id: str) -> str:
+    return f"{public_url()}/desk/invitation/{invitations.invite(tenant_id)}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from fastapi import Request
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
@@ -25,12 +24,12 @@ def router(desk: Desk) -> OpenRouter:
     endpoints = pages.router()
 
     @endpoints.get(_PATH)
-    def show_provider(request: Request, saved: pages.Saved = "") -> Response:
-        return page(request, saved=saved)
+    def show_provider(saved: pages.Saved = "") -> Response:
+        return page(saved=saved)
 
     @endpoints.post(_PATH)
-    @or_again(lambda refused, request, form: page(request, form, refused), Invalid)
-    def save_provider(request: Request, form: Typed) -> Response:  # noqa: ARG001 - the form shown again needs it
+    @or_again(lambda refused, form: page(form, refused), Invalid)
+    def save_provider(form: Typed) -> Response:
         providers.put(providers.parsed(_form().read(form)))
         return pages.saved(_PATH)
 
@@ -39,9 +38,7 @@ def router(desk: Desk) -> OpenRouter:
         providers.remove()
         return pages.saved(_PATH)
 
-    def page(
-        request: Request, form: FormData | None = None, refused: OporaError | None = None, *, saved: str = ""
-    ) -> Response:
+    def page(form: FormData | None = None, refused: OporaError | None = None, *, saved: str = "") -> Response:
         stored = providers.own()
         # A secret is never sent back.
         values = stored.model_dump(exclude={"client_secret"}) if stored else {}
@@ -56,8 +53,8 @@ def router(desk: Desk) -> OpenRouter:
             fault=fault,
             saved=saved,
             stored=stored,
-            redirect_uri=redirect_uri(request, tenant_id),
-            link=f"{public_url(request)}/desk/sso/{tenant_id}",
+            redirect_uri=redirect_uri(tenant_id),
+            link=f"{public_url()}/desk/sso/{tenant_id}",
         )
 
     return endpoints

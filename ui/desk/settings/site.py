@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Mapping
 
-from fastapi import Request
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
@@ -42,13 +41,13 @@ def router(desk: Desk) -> OpenRouter:
         return pages.page(desk, "sites", "sites.html", refused, sites=sites.own(), fields=fields, saved=saved)
 
     @endpoints.get(_SITE)
-    def show_site(request: Request, key: str, saved: pages.Saved = "") -> Response:
+    def show_site(key: str, saved: pages.Saved = "") -> Response:
         sites.refresh()
-        return page(request, sites.get(key), saved=saved)
+        return page(sites.get(key), saved=saved)
 
     @endpoints.post(_SITE)
-    @or_again(lambda refused, key, form, request: page(request, sites.get(key), form, refused))
-    def save_site(request: Request, key: str, form: Typed) -> Response:  # noqa: ARG001 - `page` needs the request
+    @or_again(lambda refused, key, form: page(sites.get(key), form, refused))
+    def save_site(key: str, form: Typed) -> Response:
         sites.refresh()
         sites.update(
             key,
@@ -71,9 +70,9 @@ def router(desk: Desk) -> OpenRouter:
         return pages.saved(f"{_SITES}/{key}", "secrets")
 
     @endpoints.post(f"{_SITE}/identity")
-    def renew_identity(request: Request, key: str) -> Response:
+    def renew_identity(key: str) -> Response:
         site = sites.rotate(key, identity=True)
-        return page(request, site, secret=site.identity_secret or "")
+        return page(site, secret=site.identity_secret or "")
 
     @endpoints.post(f"{_SITE}/remove")
     def remove(key: str) -> Response:
@@ -81,7 +80,6 @@ def router(desk: Desk) -> OpenRouter:
         return pages.saved(_SITES, "removed")
 
     def page(
-        request: Request,
         site: Site,
         form: FormData | None = None,
         refused: OporaError | None = None,
@@ -101,7 +99,7 @@ def router(desk: Desk) -> OpenRouter:
             saved=saved,
             secret=secret,
             version=sites.version_of(site),
-            address=public_url(request),
+            address=public_url(),
         )
 
     return endpoints
