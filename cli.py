@@ -183,10 +183,8 @@ def _check_port(host: str, port: int) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+        with CallerError("port_taken", port=port).instead_of(OSError):
             probe.bind((host, port))
-        except OSError as taken:
-            raise CallerError("port_taken", port=port) from taken
 
 
 def main() -> None:

@@ -142,10 +142,8 @@ class Runs:
         path = Path(name)
         if not path.is_file():
             path = self.folder / f"{self._named(name)}{_ENDING}"
-        try:
+        with Invalid("run_unreadable", run=name).instead_of(ValidationError, OSError, EOFError):
             return _RUN.validate_json(gzip.decompress(path.read_bytes()))
-        except (ValidationError, OSError, EOFError) as broken:
-            raise Invalid("run_unreadable", run=name) from broken
 
     def _named(self, name: str) -> str:
         ids = self.ids()

@@ -93,10 +93,8 @@ def form_without_nul(body: bytes) -> bytes:
 async def form_with_file(request: Request, *, fields: int) -> AsyncIterator[FormData]:
     """Read a form of one file and so many fields. Raises `Malformed` for names in a character set that has none."""
     async with AsyncExitStack() as files:
-        try:
+        with Malformed().instead_of(UnicodeError):
             form = await files.enter_async_context(request.form(max_files=1, max_fields=fields))
-        except UnicodeError as unreadable:
-            raise Malformed from unreadable
         yield form
 
 

@@ -92,10 +92,8 @@ def check_csrf(signed_in: SignedIn, headers: Headers, form: bytes = b"") -> None
     """Raise `Forbidden` unless the request carries its session's token, in a header or in a field of the form."""
     given = headers.get(CSRF_HEADER, "")
     if not given:
-        try:
+        with Invalid("form_too_long", limit=MAX_FIELDS).instead_of(ValueError):
             [given] = parse_qs(form.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS).get(CSRF_FIELD, [""])[:1]
-        except ValueError as too_many:
-            raise Invalid("form_too_long", limit=MAX_FIELDS) from too_many
     if not hmac.compare_digest(given.encode(), signed_in.csrf.encode()):
         raise Forbidden("form_expired")
 

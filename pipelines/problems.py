@@ -4,8 +4,8 @@ Nothing internal gets out: no exception text, no class or path, no echo of a val
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -113,13 +113,9 @@ def checked(model: type[Model], /, **fields: object) -> Model:
         raise from_validation(error) from None
 
 
-@contextmanager
-def refused_as(code: str, **params: str | int) -> Iterator[None]:
+def refused_as(code: str, **params: str | int) -> AbstractContextManager[None]:
     """Raise `Invalid` with this code for values that a model does not accept."""
-    try:
-        yield
-    except ValidationError as error:
-        raise Invalid(code, **params) from error
+    return Invalid(code, **params).instead_of(ValidationError)
 
 
 def from_validation(error: ValidationError) -> CallerError:

@@ -120,10 +120,8 @@ def _embedded(text: str, settings: DenseSettings, shared: Upstream) -> Dense:
         return vector
 
     name = f"embedder {settings.space.partition(' ')[0]}"
-    try:
+    with EmbeddingFailed().instead_of(ModelFailed):
         return attempt(name, shared, embedded, _patience(settings), loading=LOADING_SECONDS)
-    except ModelFailed as failure:
-        raise EmbeddingFailed from failure
 
 
 def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> Sequence[Dense]:

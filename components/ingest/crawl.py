@@ -206,15 +206,13 @@ def sitemap_urls(data: bytes) -> list[str]:
     if _LONG_TAG.search(data):
         raise Invalid("sitemap_invalid")
     sitemap = _Sitemap()
-    try:
+    with Invalid("sitemap_invalid").instead_of(expat.ExpatError):
         for start in range(0, len(data), _PIECE_BYTES):
             fairness.yield_to_questions()
             sitemap.parser.Parse(data[start : start + _PIECE_BYTES])
             if len(sitemap.urls) >= _MAX_MAPPED:
                 return sitemap.urls[:_MAX_MAPPED]
         sitemap.parser.Parse(b"", True)
-    except expat.ExpatError as broken:
-        raise Invalid("sitemap_invalid") from broken
     return sitemap.urls
 
 

@@ -168,10 +168,8 @@ class Fetcher:
 
     def unpacked(self, data: bytes, url: str) -> bytes:
         """Return the decompressed gzip data. Raises `page_too_large` before the limit is exceeded."""
-        try:
+        with Invalid("url_unreachable", url=url).instead_of(zlib.error):
             unpacked = zlib.decompressobj(31).decompress(data, self.largest + 1)
-        except zlib.error as broken:
-            raise Invalid("url_unreachable", url=url) from broken
         if len(unpacked) > self.largest:
             raise TooLarge("page_too_large", url=url, limit=self.largest)
         return unpacked
@@ -196,12 +194,10 @@ class Fetcher:
 
     def _address(self, url: str, parts: SplitResult) -> str:
         """Return an address of the host, once all of its addresses were found to be permitted."""
-        try:
+        with Invalid("url_unreachable", url=url).instead_of(OSError, UnicodeError):
             resolved = socket.getaddrinfo(
                 parts.hostname, parts.port or _PORTS[parts.scheme], type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
             )
-        except (OSError, UnicodeError) as unknown:
-            raise Invalid("url_unreachable", url=url) from unknown
         addresses = [str(entry[4][0]) for entry in resolved]
         if not addresses or not all(self.permitted(address) for address in addresses):
             raise Invalid("url_forbidden", url=url)
@@ -288,11 +284,9 @@ def _split(url: str) -> SplitResult:
     # Readers disagree about backslashes, control characters and spaces, and every disagreement is a way around a check.
     if len(url) > _MAX_URL_LENGTH or not url.isprintable() or any(char.isspace() or char == "\\" for char in url):
         raise Invalid("url_invalid", url=url[:_MAX_URL_LENGTH])
-    try:
+    with Invalid("url_invalid", url=url).instead_of(ValueError):
         parts = urlsplit(url)
         usable = parts.scheme in _PORTS and parts.hostname and "@" not in parts.netloc and parts.port != 0
-    except ValueError as broken:
-        raise Invalid("url_invalid", url=url) from broken
     if not usable:
         raise Invalid("url_invalid", url=url)
     return parts
@@ -300,7 +294,5 @@ def _split(url: str) -> SplitResult:
 
 def _host(parts: SplitResult) -> str:
     host = (parts.hostname or "").rstrip(".")
-    try:
+    with Invalid("url_invalid", url=parts.geturl()).instead_of(UnicodeError):
         return host.encode("idna").decode() if not host.isascii() else host
-    except UnicodeError as broken:
-        raise Invalid("url_invalid", url=parts.geturl()) from broken

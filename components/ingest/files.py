@@ -95,14 +95,11 @@ def _articles(file: Path, source: str) -> Iterator[RawArticle | Refusal]:
     # A pipe or a device would be read for ever.
     if not file.is_file():
         raise Invalid("file_unreadable", path=source)
-    try:
-        with file.open("rb") as stream:
-            if form == "json_lines":
-                yield from _lines_of(stream, source)
-            else:
-                yield _read_file(stream, form, source)
-    except OSError as unreadable:
-        raise Invalid("file_unreadable", path=source) from unreadable
+    with Invalid("file_unreadable", path=source).instead_of(OSError), file.open("rb") as stream:
+        if form == "json_lines":
+            yield from _lines_of(stream, source)
+        else:
+            yield _read_file(stream, form, source)
 
 
 def _read_file(stream: BinaryIO, form: Format, source: str) -> RawArticle:

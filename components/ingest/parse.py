@@ -100,17 +100,13 @@ class ArticleParser:
 
 def _check_encodable(name: str, value: str) -> None:
     """JSON can encode half of a surrogate pair, which no file and no database can store."""
-    try:
+    with Invalid("field_invalid", field=name).instead_of(UnicodeEncodeError):
         value.encode()
-    except UnicodeEncodeError as broken:
-        raise Invalid("field_invalid", field=name) from broken
 
 
 def _json_object(text: str) -> Mapping[str, Json]:
-    try:
+    with Invalid("json_invalid").instead_of(ValueError, RecursionError):
         parsed_json = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as malformed:
-        raise Invalid("json_invalid") from malformed
     if not isinstance(parsed_json, dict):
         raise Invalid("json_invalid")
     return parsed_json

@@ -114,10 +114,8 @@ class Sandbox:
             `file_damaged` when the worker died or its answer has another form.
         :raises TryAgain: `reader_unavailable`: no worker could be started.
         """
-        try:
+        with Invalid("file_damaged").instead_of(ValidationError):
             answer = form.model_validate_json(self._ask(f"{verb} {name}", data))
-        except ValidationError as garbled:
-            raise Invalid("file_damaged") from garbled
         if answer.cause:
             _LOG.warning("a reader failed: %s", answer.cause)
         if answer.error is not None:
@@ -164,7 +162,7 @@ class _Worker:
 
     def __init__(self, program: str, seconds: float) -> None:
         self.served = 0
-        try:
+        with TryAgain("reader_unavailable").instead_of(OSError):
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
                 [sys.executable, "-I", "-B", "-c", program, str(_ROOT), str(seconds), str(MEMORY)],
                 stdin=subprocess.PIPE,
@@ -176,8 +174,6 @@ class _Worker:
                 # Ctrl+C at a terminal is meant for us; a worker ends with its input.
                 start_new_session=True,
             )
-        except OSError as failed:
-            raise TryAgain("reader_unavailable") from failed
 
     def ask(self, name: str, data: bytes, seconds: float) -> bytes:
         """Return the worker's answer, unchecked. Raise an error when it is missing."""

@@ -49,18 +49,14 @@ def read_key(path: Path) -> tuple[Case, ...]:
     """
     cases = []
     for line, row in enumerate(_rows(path), 1):
-        try:
+        with Invalid("key_unreadable", path=str(path), line=line).instead_of(KeyError, ValueError, TypeError):
             cases.append(_case(row))
-        except (KeyError, ValueError, TypeError) as unfit:
-            raise Invalid("key_unreadable", path=str(path), line=line) from unfit
     return tuple(cases)
 
 
 def _rows(path: Path) -> list[Row]:
-    try:
+    with Invalid("key_unreadable", path=str(path), line=0).instead_of(ValueError):
         return rows(path)
-    except ValueError as unfit:
-        raise Invalid("key_unreadable", path=str(path), line=0) from unfit
 
 
 def _case(row: Row) -> Case:

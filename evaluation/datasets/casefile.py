@@ -62,10 +62,8 @@ def read_cases(path: Path) -> tuple[Case, ...]:
     :raises Invalid: `cases_unreadable` with the line and the field, `cases_empty`, `case_repeated`.
     """
     cases: dict[str, Case] = {}
-    try:
+    with Invalid("cases_unreadable", path=str(path), line=1, field="UTF-8").instead_of(UnicodeDecodeError):
         lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as broken:
-        raise Invalid("cases_unreadable", path=str(path), line=1, field="UTF-8") from broken
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -133,7 +133,7 @@ class _Multipart:
         self._value = b""
         self._disposition = b""
         self._complete = False
-        try:
+        with Malformed().instead_of(FormParserError):
             self._parser = MultipartParser(
                 boundary,
                 {
@@ -147,14 +147,10 @@ class _Multipart:
                     "on_end": self._on_end,
                 },
             )
-        except FormParserError as unfit:
-            raise Malformed from unfit
 
     def write(self, data: bytes) -> None:
-        try:
+        with Malformed().instead_of(FormParserError):
             self._parser.write(data)
-        except FormParserError as broken:
-            raise Malformed from broken
 
     def finish(self) -> None:
         if not self._complete:
@@ -181,10 +177,8 @@ class _Multipart:
             return
         if name is None:
             raise UnreadableFields((("files", "unknown_field"),))
-        try:
+        with Invalid("file_name_invalid").instead_of(UnicodeDecodeError):
             self._inbox.open(name.decode())
-        except UnicodeDecodeError as broken:
-            raise Invalid("file_name_invalid") from broken
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._inbox.write(data[start:end])

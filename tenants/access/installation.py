@@ -30,19 +30,16 @@ def check_secrets(settings: Settings) -> None:
     if not database.is_shared(settings):
         return
     local_ids = {kid for kid, key in KeyRing(settings).current().items() if key.algorithm == "HS256"}
-    try:
-        with database.writing(settings) as session:
-            session.locked(InstallationRow, name=_DATA_KEYS, value="opora")
-            tokens = session.locked(InstallationRow, name=_TOKEN_KEYS, value=" ".join(local_ids))
-            recorded_ids = set(tokens.value.split())
-            differ = bool(local_ids and recorded_ids and local_ids.isdisjoint(recorded_ids))
-            if differ and not given:
-                raise CallerError("token_keys_differ")
-            # Under the newest key: the oldest may be taken away once every replica has it.
-            for name, value in ((_DATA_KEYS, "opora"), (_TOKEN_KEYS, " ".join(local_ids or recorded_ids))):
-                session.execute(update(InstallationRow).where(InstallationRow.name == name).values(value=value))
-    except InternalFault as foreign:
-        raise CallerError("data_keys_differ") from foreign
+    with CallerError("data_keys_differ").instead_of(InternalFault), database.writing(settings) as session:
+        session.locked(InstallationRow, name=_DATA_KEYS, value="opora")
+        tokens = session.locked(InstallationRow, name=_TOKEN_KEYS, value=" ".join(local_ids))
+        recorded_ids = set(tokens.value.split())
+        differ = bool(local_ids and recorded_ids and local_ids.isdisjoint(recorded_ids))
+        if differ and not given:
+            raise CallerError("token_keys_differ")
+        # Under the newest key: the oldest may be taken away once every replica has it.
+        for name, value in ((_DATA_KEYS, "opora"), (_TOKEN_KEYS, " ".join(local_ids or recorded_ids))):
+            session.execute(update(InstallationRow).where(InstallationRow.name == name).values(value=value))
     if differ:
         log.warning("the keys that sign tokens are not those of the process before: see OPORA_TOKEN_KEYS")
 

@@ -190,10 +190,8 @@ def _new_key() -> OwnKey:
 
 
 def _read_own(path: Path) -> tuple[OwnKey, ...]:
-    try:
+    with InternalFault("keys_unreadable").instead_of(OSError, ValidationError):
         return _OwnKeys.model_validate_json(path.read_bytes()).keys
-    except (OSError, ValidationError) as fault:
-        raise InternalFault("keys_unreadable") from fault
 
 
 def _written(keys: tuple[OwnKey, ...]) -> str:

@@ -175,7 +175,7 @@ def identify(raw: str, settings: Settings) -> tuple[str, str]:
 
     Raises `Unauthenticated` with the code `token_invalid` if neither our keys nor the provider's signed it.
     """
-    try:
+    with Unauthenticated("token_invalid").instead_of(jwt.PyJWTError, ValueError, TypeError, RecursionError):
         kid = jwt.get_unverified_header(raw).get("kid")
         key = KeyRing(settings).get(str(kid)) if len(raw) <= MAX_TOKEN_BYTES else None
         if key is None:
@@ -183,8 +183,6 @@ def identify(raw: str, settings: Settings) -> tuple[str, str]:
         claims: dict[str, object] = jwt.decode(
             raw, key.material, algorithms=[key.algorithm], options={"verify_exp": False, "verify_aud": False}
         )
-    except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as refused:
-        raise Unauthenticated("token_invalid") from refused
     return str(claims.get("tenant")), token_id(raw, claims.get("jti"))
 
 

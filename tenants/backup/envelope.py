@@ -90,12 +90,9 @@ def opened(path: Path, key: str, room: Path) -> Iterator[ZipFile]:
 def checksum(parts: ZipFile, name: str) -> str:
     """Return the SHA-256 of a part. Raises `CallerError` with the code `backup_damaged`."""
     digest = sha256()
-    try:
-        with parts.open(name) as part:
-            while block := part.read(_BLOCK):
-                digest.update(block)
-    except (BadZipFile, KeyError, EOFError) as damaged:
-        raise CallerError("backup_damaged", path=name) from damaged
+    with CallerError("backup_damaged", path=name).instead_of(BadZipFile, KeyError, EOFError), parts.open(name) as part:
+        while block := part.read(_BLOCK):
+            digest.update(block)
     return digest.hexdigest()
 
 
@@ -112,15 +109,13 @@ def _identity(sealed: bytes, key: str) -> x25519.Identity:
 
 def _sealed(identity: x25519.Identity, key: str) -> bytes:
     content, sealed = str(identity).encode(), b""
-    try:
+    with CallerError("backup_key_wrong").instead_of(IdentityError, RecipientError):
         if _is_secret(key):
             sealed = encrypt(content, [x25519.Identity.from_str(key).to_public()])
         elif key.startswith(_PUBLIC):
             sealed = encrypt(content, [x25519.Recipient.from_str(key)])
         else:
             sealed = passphrase.encrypt(content, key)
-    except (IdentityError, RecipientError) as unfit:
-        raise CallerError("backup_key_wrong") from unfit
     return bytes(sealed)
 
 

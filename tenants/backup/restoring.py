@@ -81,10 +81,8 @@ def _check_empty(settings: Settings) -> None:
 
 def _checked(parts: ZipFile, path: Path) -> Manifest:
     """Return the manifest of a backup after verifying the checksum of every part."""
-    try:
+    with CallerError("backup_damaged", path=str(path)).instead_of(KeyError, ValidationError):
         manifest = Manifest.model_validate_json(parts.read(NAME))
-    except (KeyError, ValidationError) as damaged:
-        raise CallerError("backup_damaged", path=str(path)) from damaged
     if manifest.format > FORMAT or manifest.revision > database.HEAD:
         raise CallerError("backup_newer", version=manifest.opora)
     if {*parts.namelist()} != {NAME, *manifest.checksums}:
@@ -132,10 +130,8 @@ def _unpack(parts: ZipFile, name: str, data_dir: Path) -> None:
 
 def _check_data_key(manifest: Manifest) -> None:
     sealed.forget_keys()
-    try:
+    with CallerError("data_key_wrong").instead_of(InternalFault):
         sealed.unseal(manifest.sealed)
-    except InternalFault as foreign:
-        raise CallerError("data_key_wrong") from foreign
 
 
 def _forget_lost_generations(settings: Settings) -> None:

@@ -175,10 +175,8 @@ def _write(file_id: str, secret: str, content: bytes) -> None:
 def _read(file_id: str, secret: str | None, content: bytes) -> bytes:
     if secret is None:
         return content
-    try:
+    with NotFound("file_unknown").instead_of(FileNotFoundError):
         return Fernet(secret).decrypt(store.read(store.path("chat-files", file_id), _MOST_BYTES))
-    except FileNotFoundError as lost:
-        raise NotFound("file_unknown") from lost
 
 
 def _remove(file_ids: Iterable[str]) -> None:

@@ -180,14 +180,11 @@ def add(
         identity_required=identity_required,
         created_at=datetime.now(UTC),
     )
-    try:
-        with database.writing() as session:
-            session.check_room(SiteRow, MAX_SITES, "sites_too_many")
-            session.add(row)
-            changes.note(session, "site", "added", row.key, after=_settings_of(_site(row)))
-    except Clash as clash:
-        # The key may belong to a site of another tenant.
-        raise Invalid("site_key_invalid") from clash
+    # The key may belong to a site of another tenant.
+    with Invalid("site_key_invalid").instead_of(Clash), database.writing() as session:
+        session.check_room(SiteRow, MAX_SITES, "sites_too_many")
+        session.add(row)
+        changes.note(session, "site", "added", row.key, after=_settings_of(_site(row)))
     return _refreshed(row)
 
 

@@ -82,11 +82,9 @@ class Visitors:
 
     async def verify(self, raw: str) -> Tenant:
         """Return the visitor of a token, whatever page sent it. Raises `Unauthenticated`."""
-        try:
+        with Unauthenticated("token_invalid").instead_of(jwt.PyJWTError, Invalid, NotFound, ValueError):
             kid = str(jwt.get_unverified_header(raw).get("kid"))
             site = await sites.load(check_subject(kid.removeprefix(KID)))
-        except (jwt.PyJWTError, Invalid, NotFound, ValueError) as refused:
-            raise Unauthenticated("token_invalid") from refused
         subject = self._subject(site, raw, self._settings.token_skew_seconds)
         if site.identity_required and not subject.startswith(IDENTIFIED):
             raise Unauthenticated("identity_required")

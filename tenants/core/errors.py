@@ -5,7 +5,8 @@ three branches tell who has to act: the caller, no one (try again), or us.
 """
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import ClassVar
@@ -26,6 +27,14 @@ class OporaError(Exception):
         self.code = code or type(self).code
         self.params = params
         super().__init__(self.code)
+
+    @contextmanager
+    def instead_of(self, *kinds: type[Exception]) -> Iterator[None]:
+        """Raise this error in place of errors of these kinds that the block raises; they are its cause."""
+        try:
+            yield
+        except kinds as cause:
+            raise self from cause
 
 
 class CallerError(OporaError):

@@ -291,11 +291,9 @@ def _encoded(values: Sequence[_Value]) -> str:
 
 
 def _decoded(cursor: str, length: int) -> tuple[_Value, ...]:
-    try:
+    with Invalid("cursor_invalid").instead_of(ValueError, TypeError, OverflowError):
         plain = json.loads(urlsafe_b64decode(cursor))
         values = tuple(datetime.fromisoformat(one).astimezone(UTC) if kind == "t" else one for kind, one in plain)
-    except (ValueError, TypeError, OverflowError) as broken:
-        raise Invalid("cursor_invalid") from broken
     kinds = ((datetime, str), (int, datetime, int | float, str))
     if not any(_fits(values, kind) for kind in kinds if len(kind) == length):
         raise Invalid("cursor_invalid")

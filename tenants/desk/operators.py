@@ -134,28 +134,25 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
     login = normal_login(login)
     if not _LOGIN.fullmatch(login):
         raise Invalid("login_invalid")
-    try:
-        with database.writing() as session:
-            row = session.scalar(select(OperatorRow).where(OperatorRow.login == login).with_for_update(key_share=True))
-            if row is None:
-                if default_role is None:
-                    raise Invalid("operator_unknown")
-                row = OperatorRow(
-                    login=login,
-                    role=role or default_role,
-                    name=_display_name(name, login),
-                    password="",
-                    created_at=datetime.now(UTC),
-                )
-                session.add(row)
-                session.flush()  # gives the operator an id
-                changes.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
-            elif role is not None and role != row.role:
-                changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
-                row.role = role
-            return record_of(Operator, row)
-    except Clash as clash:
-        raise Invalid("login_taken") from clash
+    with Invalid("login_taken").instead_of(Clash), database.writing() as session:
+        row = session.scalar(select(OperatorRow).where(OperatorRow.login == login).with_for_update(key_share=True))
+        if row is None:
+            if default_role is None:
+                raise Invalid("operator_unknown")
+            row = OperatorRow(
+                login=login,
+                role=role or default_role,
+                name=_display_name(name, login),
+                password="",
+                created_at=datetime.now(UTC),
+            )
+            session.add(row)
+            session.flush()  # gives the operator an id
+            changes.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
+        elif role is not None and role != row.role:
+            changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
+            row.role = role
+        return record_of(Operator, row)
 
 
 def change(login: str, *, role: str | None = None, name: str | None = None) -> Operator:
@@ -287,13 +284,10 @@ def _add(opening: AbstractContextManager[TenantSession], login: str, password: s
         password=_hash(password),
         created_at=datetime.now(UTC),
     )
-    try:
-        with opening as session:
-            session.add(row)
-            if not session.across:
-                changes.note(session, "person", "added", login, after={"role": role, "name": row.name})
-    except Clash as clash:
-        raise Invalid("login_taken") from clash
+    with Invalid("login_taken").instead_of(Clash), opening as session:
+        session.add(row)
+        if not session.across:
+            changes.note(session, "person", "added", login, after={"role": role, "name": row.name})
     return record_of(Operator, row)
 
 

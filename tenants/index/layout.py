@@ -104,11 +104,9 @@ def day_bounds(bounds: tuple[str | None, str | None]) -> tuple[str | None, str |
     Raises `Invalid` with the code `filter_invalid` for an invalid ISO 8601 day.
     """
     first, last = bounds
-    try:
+    with Invalid("filter_invalid").instead_of(ValueError, OverflowError):
         start = date.fromisoformat(first) if first else None
         end = date.fromisoformat(last) + timedelta(days=1) if last else None
-    except (ValueError, OverflowError) as malformed:
-        raise Invalid("filter_invalid") from malformed
     return _midnight(start), _midnight(end)
 
 

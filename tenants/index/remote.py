@@ -165,10 +165,8 @@ class RemoteFolder(Engine):
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         """Yield a connection that no other call uses; keep it for the next call unless this one fails or stops."""
-        try:
+        with TryAgain().instead_of(OSError, EOFError, ValueError, AuthenticationError):
             connection = self._idle.pop() if self._idle else self._connected()
-        except (OSError, EOFError, ValueError, AuthenticationError) as gone:
-            raise TryAgain from gone
         try:
             yield connection
         except (OSError, EOFError) as gone:

@@ -16,6 +16,7 @@ from tenants.core.errors import Invalid
 
 MOST_DAYS = 366
 _FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
+_BOUNDS = {"most": MOST_DAYS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +58,25 @@ def chosen(first: date | None, last: date | None, days: int, now: datetime) -> P
     """
     zone = _zone()
     today = now.astimezone(ZoneInfo(zone)).date()
-    try:
+    with Invalid("period_invalid", **_BOUNDS).instead_of(OverflowError):
         last = last or (first + timedelta(days=days - 1) if first else today)
         first = first or last - timedelta(days=days - 1)
-    except OverflowError as out_of_range:
-        raise Invalid("period_invalid", most=MOST_DAYS) from out_of_range
     in_range = _FIRST_DAY <= first <= last <= _LAST_DAY
     if not in_range or (last - first).days >= MOST_DAYS:
-        raise Invalid("period_invalid", most=MOST_DAYS)
+        raise Invalid("period_invalid", **_BOUNDS)
     return Period(first, last, zone)
+
+
+def parsed_day(written: str) -> date | None:
+    """Parse a day in ISO 8601; None if nothing is written. Raises `Invalid`, `period_invalid`."""
+    with Invalid("period_invalid", **_BOUNDS).instead_of(ValueError):
+        return date.fromisoformat(written) if written else None
 
 
 def of_day(day: date) -> Period:
     """Return a single day. Raises `Invalid`, `period_invalid`, outside the supported range."""
     if not _FIRST_DAY <= day <= _LAST_DAY:
-        raise Invalid("period_invalid", most=MOST_DAYS)
+        raise Invalid("period_invalid", **_BOUNDS)
     return Period(day, day, _zone())
 
 

@@ -84,11 +84,8 @@ def erase_all() -> None:
 @contextmanager
 def phoenix() -> Iterator[httpx.Client]:
     """Open a client of Phoenix's REST interface. Raises `TryAgain` if Phoenix fails in the block."""
-    with client(get_settings(), _PATIENCE) as opened:
-        try:
-            yield opened
-        except httpx.HTTPError as error:
-            raise TryAgain from error
+    with client(get_settings(), _PATIENCE) as opened, TryAgain().instead_of(httpx.HTTPError):
+        yield opened
 
 
 def client(settings: Settings, timeout: float) -> httpx.Client:

@@ -40,7 +40,7 @@ def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Se
     settings = settings or get_settings()
     path = settings.erasure_journal or settings.data_dir / "erasures.jsonl"
     line = _line(Erasure(tenant_id=tenant_id, person=person, session_id=session_id, at=datetime.now(UTC)))
-    try:
+    with TryAgain("journal_unwritable").instead_of(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -51,8 +51,6 @@ def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Se
             os.fsync(file)
         finally:
             os.close(file)
-    except OSError as failed:
-        raise TryAgain("journal_unwritable") from failed
 
 
 def read(path: Path) -> list[Erasure]:
@@ -63,10 +61,8 @@ def read(path: Path) -> list[Erasure]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.endswith(b"}"):
             continue
-        try:
+        with CallerError("journal_unreadable", path=str(path), line=number).instead_of(ValidationError):
             noted.append(Erasure.model_validate_json(line))
-        except ValidationError as broken:
-            raise CallerError("journal_unreadable", path=str(path), line=number) from broken
     return noted
 
 

@@ -56,18 +56,14 @@ def seal(text: str) -> str:
 
 def unseal(sealed: str) -> str:
     """Decrypt a text. Raises `InternalFault` with the code `data_key_wrong` if no key fits."""
-    try:
+    with InternalFault("data_key_wrong").instead_of(InvalidToken):
         return _box().decrypt(sealed).decode("utf-8", "surrogatepass")
-    except InvalidToken as foreign:
-        raise InternalFault("data_key_wrong") from foreign
 
 
 def seal_anew(sealed: str) -> str:
     """Encrypt a sealed text again under the newest key."""
-    try:
+    with InternalFault("data_key_wrong").instead_of(InvalidToken):
         return _box().rotate(sealed).decode()
-    except InvalidToken as foreign:
-        raise InternalFault("data_key_wrong") from foreign
 
 
 def check_given(settings: Settings) -> None:

@@ -32,13 +32,11 @@ def begin(key: str, request_hash: str) -> str | None:
     if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
         raise Invalid("idempotency_key_invalid")
     process = claims.this_process()
-    try:
+    with Busy("request_in_progress").instead_of(Clash):
         row = _reserve(key, request_hash, process)
         # A replica of the version before names none: its requests are given up by time alone.
         if row is not None and row.answer is None and row.holder and not claims.is_alive(row.holder):
             row = _reserve(key, request_hash, process, after=row.holder)
-    except Clash as raced:
-        raise Busy("request_in_progress") from raced
     if row is not None and row.answer is None:
         raise Busy("request_in_progress")
     return None if row is None else row.answer

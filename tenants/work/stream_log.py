@@ -169,7 +169,5 @@ def _id(number: int) -> str:
 def _reached() -> Iterator[tuple[Redis, Callable[..., str]]]:
     """Open Redis for the caller, with `_naming`. Raises `TryAgain` when it does not respond."""
     settings = get_settings()
-    try:
+    with TryAgain("limits_unreachable").instead_of(RedisError):
         yield redis_server.client(settings), _naming(settings)
-    except RedisError as failed:
-        raise TryAgain("limits_unreachable") from failed

@@ -53,10 +53,8 @@ def fetched(job_id: str) -> Path:
     if folder is None:
         folder = _fetched() / job_id
         shutil.rmtree(folder, ignore_errors=True)
-        try:
+        with NotFound("upload_missing").instead_of(FileNotFoundError):
             files.fetch(stored, folder)
-        except FileNotFoundError as missing:
-            raise NotFound("upload_missing") from missing
     if not folder.is_dir():
         raise NotFound("upload_missing")
     return folder

@@ -62,10 +62,8 @@ def article_write(
     gap: Gaps = None,
     article_id: Annotated[str | None, typer.Option("--article", help=message("help.rewrite"))] = None,
 ) -> None:
-    try:
+    with Invalid("article_unreadable", path=str(file)).instead_of(UnicodeDecodeError):
         body = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as unreadable:
-        raise Invalid("article_unreadable", path=str(file)) from unreadable
     if article_id is None:
         saved = articles.add(drafted(title, body, questions or ()), gap or ())
     else:

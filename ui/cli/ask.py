@@ -71,10 +71,8 @@ def request(question: str, locale: str, quality: str, contact: str = "") -> AskR
 
     if quality not in get_args(Quality):
         raise Invalid("quality_unknown", quality=quality)
-    try:
+    with Invalid("question_unreadable").instead_of(UnicodeEncodeError):
         question.encode()
-    except UnicodeEncodeError as broken:
-        raise Invalid("question_unreadable") from broken
     asked = {"question": question, "locale": locale or None, "quality": quality, "contact": contact or None}
     return problems.checked(AskRequest, **asked)
 

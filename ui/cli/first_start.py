@@ -118,8 +118,6 @@ def _link(place: Path, source: Path) -> None:
             watched.put({}, gone=watched.all())
         place.unlink()
     elif place.exists():
-        try:
+        with CallerError("watch_taken", folder=str(place), source=str(source)).instead_of(OSError):
             place.rmdir()
-        except OSError as filled:
-            raise CallerError("watch_taken", folder=str(place), source=str(source)) from filled
     place.symlink_to(source, target_is_directory=True)

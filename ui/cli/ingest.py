@@ -1,7 +1,7 @@
 """`opora ingest` and `opora job`: document ingestion on the command line."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from time import sleep
 from typing import Annotated, Any
@@ -133,12 +133,8 @@ def cancel_job(job_id: JobId) -> Job:
         return cancel(job_id)
 
 
-@contextmanager
-def _named(job_id: str) -> Iterator[None]:
-    try:
-        yield
-    except NotFound as missing:
-        raise NotFound("job_unknown", job_id=job_id) from missing
+def _named(job_id: str) -> AbstractContextManager[None]:
+    return NotFound("job_unknown", job_id=job_id).instead_of(NotFound)
 
 
 def _state(job: Job) -> str:

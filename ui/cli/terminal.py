@@ -340,10 +340,8 @@ def checked_locale(locale: str) -> str:
 
 def read_json(path: Path, /, code: str, **params: str) -> dict[str, Any]:
     """Return the JSON object of a file. Raises `Invalid` with this code for any other file."""
-    try:
+    with Invalid(code, **params).instead_of(ValueError):
         value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as broken:
-        raise Invalid(code, **params) from broken
     if not isinstance(value, dict):
         raise Invalid(code, **params)
     return value

@@ -71,10 +71,8 @@ class Attempt:
 
 def opened(cookie: str, tenant_id: str, state: str) -> Attempt:
     """Return the attempt that a tenant's callback belongs to. Raises `Forbidden`: `sso_expired`."""
-    try:
+    with Forbidden("sso_expired").instead_of(InternalFault, ValueError, TypeError):
         attempt = Attempt(**json.loads(unseal(cookie)))
-    except (InternalFault, ValueError, TypeError) as foreign:
-        raise Forbidden("sso_expired") from foreign
     own = hmac.compare_digest(attempt.state.encode(), state.encode("utf-8", "replace"))
     if not own or attempt.tenant_id != tenant_id or attempt.until < time():
         raise Forbidden("sso_expired")
@@ -228,11 +226,8 @@ def _reaching(url: str) -> Iterator[None]:
     """
     key = "sso", context.current().tenant_id, urlsplit(url).netloc
     shared = upstream(key, failures=_FAILURES, pause=_PAUSE_SECONDS, concurrent=1)
-    try:
-        with shared.breaker.call():
-            yield
-    except (Invalid, TooLarge, ModelFailed) as unreachable:
-        raise TryAgain("sso_unreachable") from unreachable
+    with TryAgain("sso_unreachable").instead_of(Invalid, TooLarge, ModelFailed), shared.breaker.call():
+        yield
 
 
 def admitted(provider: Provider, claims: _Document) -> Operator:
@@ -247,15 +242,13 @@ def admitted(provider: Provider, claims: _Document) -> Operator:
         raise Forbidden("sso_refused")
     name = claims.get("name")
     of_domain = login.rpartition("@")[2] in provider.domains
-    try:
+    with Forbidden("sso_refused").instead_of(OporaError):
         return operators.admit(
             email,
             role=_role(provider, claims),
             default_role=provider.default_role if of_domain else None,
             name=name if isinstance(name, str) else "",
         )
-    except OporaError as refused:
-        raise Forbidden("sso_refused") from refused
 
 
 def _role(provider: Provider, claims: _Document) -> TenantRole | None:
@@ -267,10 +260,8 @@ def _role(provider: Provider, claims: _Document) -> TenantRole | None:
 
 
 def _document(data: bytes) -> _Document:
-    try:
+    with Forbidden("sso_invalid").instead_of(ValueError, RecursionError):
         document = json.loads(data)
-    except (ValueError, RecursionError) as broken:
-        raise Forbidden("sso_invalid") from broken
     if not isinstance(document, dict):
         raise Forbidden("sso_invalid")
     return document

@@ -43,10 +43,8 @@ def decoded(data: bytes) -> str:
 def _marked(data: bytes) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
-            try:
+            with Invalid("file_undecodable").instead_of(UnicodeDecodeError):
                 return data.decode(encoding)
-            except UnicodeDecodeError as broken:
-                raise Invalid("file_undecodable") from broken
     return ""
 
 

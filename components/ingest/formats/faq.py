@@ -81,10 +81,8 @@ def read_json(data: bytes) -> Parsed:
 
     Codes: `file_undecodable`, `json_invalid`, `json_no_faq`.
     """
-    try:
+    with Invalid("json_invalid").instead_of(ValueError, RecursionError):
         entries = json.loads(decoded(data))
-    except (ValueError, RecursionError) as malformed:
-        raise Invalid("json_invalid") from malformed
     title = ""
     if isinstance(entries, dict):
         title = entries["title"] if isinstance(entries.get("title"), str) else ""

@@ -100,10 +100,8 @@ def _text(data: bytes) -> str:
 
 def _tree(text: str) -> etree._Element:
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True)
-    try:
+    with Invalid("file_damaged").instead_of(etree.XMLSyntaxError):
         root = etree.fromstring(_with_placeholders(clean(text)).encode("utf-8", "replace"), parser)
-    except etree.XMLSyntaxError as broken:
-        raise Invalid("file_damaged") from broken
     if root is None:
         raise Invalid("text_missing")
     deepest = depth = 0

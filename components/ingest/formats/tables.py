@@ -76,10 +76,8 @@ def _evenness(text: str, delimiter: str) -> tuple[float, int]:
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
     csv.field_size_limit(_MAX_CELL_LENGTH)
-    try:
+    with Invalid("table_invalid").instead_of(csv.Error):
         yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    except csv.Error as malformed:
-        raise Invalid("table_invalid") from malformed
 
 
 def read_xlsx(data: bytes) -> Parsed:

@@ -141,13 +141,10 @@ class Evaluation:
     def _run(self, due: datetime | None, on_progress: OnProgress = lambda _done, _total: None) -> str:
         """Make a run as the only one of the tenant's, of all threads and processes. Return its id."""
         name = f"~evaluation-{Tenant(context.current().tenant_id, '').key()}"
-        try:
-            with claims.holding(name, patience=0):
-                if due is not None and context.current().tenant_id in evaluation_results.last_nights(due):
-                    raise Busy("evaluation_running")  # another replica was faster
-                return self._run_alone(due is not None, on_progress)
-        except Busy as taken:
-            raise Busy("evaluation_running") from taken
+        with Busy("evaluation_running").instead_of(Busy), claims.holding(name, patience=0):
+            if due is not None and context.current().tenant_id in evaluation_results.last_nights(due):
+                raise Busy("evaluation_running")  # another replica was faster
+            return self._run_alone(due is not None, on_progress)
 
     def _run_alone(self, nightly: bool, on_progress: OnProgress) -> str:
         questions = evaluation_questions.list_questions()

@@ -2,7 +2,7 @@
 
 from asyncio import to_thread
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, TypeAlias, get_args
 from urllib.parse import urlencode
 
@@ -95,10 +95,5 @@ def router(desk: Desk) -> OpenRouter:
 
 
 def _begins(written: str, *, after: int = 0) -> datetime | None:
-    if not written:
-        return None
-    try:
-        day = date.fromisoformat(written)
-    except ValueError as broken:
-        raise Invalid("period_invalid", most=period.MOST_DAYS) from broken
-    return period.of_day(day).bounds[after]
+    day = period.parsed_day(written)
+    return period.of_day(day).bounds[after] if day else None

@@ -1,7 +1,6 @@
 """Metrics page of chats and answers: figures, plots with their tables, topics."""
 
 from collections.abc import Callable, Mapping
-from datetime import date
 from typing import Annotated
 
 from fastapi import Query
@@ -13,7 +12,7 @@ from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.core.errors import Invalid
 from tenants.insight.chats import RESULTS, Part, Tally
-from tenants.insight.period import MOST_DAYS
+from tenants.insight.period import MOST_DAYS, parsed_day
 from ui.desk import view
 from ui.desk.insights import plots
 from ui.desk.view import Desk, may
@@ -32,7 +31,7 @@ def router(desk: Desk) -> OpenRouter:
     ) -> Response:
         invalid: Invalid | None = None
         try:
-            shown = insight.insight(_day(since), _day(until), days)
+            shown = insight.insight(parsed_day(since), parsed_day(until), days)
         except Invalid as refused:
             # The requested period is invalid: show the default one and the reason.
             invalid = refused
@@ -76,13 +75,6 @@ def _called() -> Callable[[str, str], str]:
         return name(kinds[part], key) if key else t(f"insight.none.{part}")
 
     return called
-
-
-def _day(written: str) -> date | None:
-    try:
-        return date.fromisoformat(written) if written else None
-    except ValueError as broken:
-        raise Invalid("period_invalid", most=MOST_DAYS) from broken
 
 
 def _most_first(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:

@@ -90,7 +90,5 @@ def _faults(refused: OporaError, _names: Container[str]) -> Mapping[str, str]:
 
 
 def _seconds(days: str) -> int:
-    try:
+    with Invalid("ttl_invalid").instead_of(ValueError):
         return int(forms.number(days, _DAY_SECONDS))
-    except ValueError as unfit:
-        raise Invalid("ttl_invalid") from unfit
