@@ -21,11 +21,12 @@ from threading import Event, Lock, Timer
 from typing import IO, Generic, TypeVar
 from weakref import finalize
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, StrictInt, StrictStr, ValidationError
+from pydantic import Field, FiniteFloat, JsonValue, StrictInt, StrictStr, ValidationError
 
 from components.ingest.formats.parsed import FileFlag, Markup, Parsed
 from tenants.core import context
 from tenants.core.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, TryAgain, UnsupportedMedia
+from tenants.core.validation import FrozenModel
 from tenants.work.fair_semaphore import FairSemaphore
 
 SECONDS = 18.0
@@ -45,10 +46,8 @@ _LAST_BREATH = 1.0
 _KINDS = {kind.__name__: kind for kind in (CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia)}
 
 
-class Form(BaseModel):
+class Form(FrozenModel):
     """Part of an answer: its permitted fields, and no others."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 _Result = TypeVar("_Result")
@@ -73,7 +72,7 @@ class _ParsedForm(Form):
     title: StrictStr = ""
     text: StrictStr = ""
     markup: Markup = "markdown"
-    meta: dict[StrictStr, JsonValue] = {}
+    meta: dict[StrictStr, JsonValue] = Field(default_factory=dict)
     flags: tuple[FileFlag, ...] = ()
     pages: StrictInt = 0
 

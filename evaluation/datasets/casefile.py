@@ -2,19 +2,18 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from components.turn import Intent, Outcome, Reason
 from evaluation.cases import Case
 from tenants.core.errors import Invalid
+from tenants.core.validation import FrozenModel
 
 LONGEST_QUESTION = 2_000
 
 
-class CaseRow(BaseModel):
+class CaseRow(FrozenModel):
     """A line of a case file. `docs/develop/evaluation.md` shows the same table; a test keeps the two equal."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(min_length=1, max_length=200, description="Unique in the file; pairs the case with earlier runs.")
     question: str = Field(min_length=1, max_length=LONGEST_QUESTION, description="What the visitor asks.")

@@ -4,8 +4,6 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from components.language.identifiers import codes
 from components.language.yaml_files import read_yaml
 from components.turn import Outcome, Reason
@@ -14,6 +12,7 @@ from evaluation.datasets.casefile import read_cases
 from evaluation.datasets.noise import near_misses
 from pipelines.ingest.usecase import read_path
 from settings import ROOT
+from tenants.core.validation import FrozenModel
 
 DEMO = ROOT / "evaluation" / "demo"
 NEAR_MISSES = 200
@@ -60,10 +59,8 @@ def near_miss_codes() -> QuestionSet:
     return QuestionSet("codes", corpus, cases)
 
 
-class ShowcaseQuestion(BaseModel):
+class ShowcaseQuestion(FrozenModel):
     """A question that the demo asks, and the required outcome. `note` explains the question to the reader."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: str
     outcome: Outcome
@@ -71,14 +68,12 @@ class ShowcaseQuestion(BaseModel):
     note: str = ""
 
 
-class Shop(BaseModel):
+class Shop(FrozenModel):
     """The demo shop as a tenant.
 
     `operator` is the name of the person at its desk, as customers see it. `offers` are the assistant's offers to
     customers on a handoff, by risk; `contact` is how they reach people directly.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     operator: str
@@ -89,10 +84,8 @@ class Shop(BaseModel):
     showcase: tuple[ShowcaseQuestion, ...]
 
 
-class Questions(BaseModel):
+class Questions(FrozenModel):
     """Our own questions; near misses have a `{code}` in them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     shops: dict[str, Shop]
     near_misses: tuple[str, ...]

@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from components.language.yaml_files import read_yaml
+from tenants.core.validation import FrozenModel
 
 _FILE = Path(__file__).with_name("targets.yaml")
 
 
-class Target(BaseModel):
+class Target(FrozenModel):
     """A requirement on one figure. Exactly one of the three bounds is set."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     figure: str
     set: str = ""
@@ -34,16 +31,12 @@ class Target(BaseModel):
         return next(bound for bound in bounds if bound is not None)
 
 
-class Headline(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Headline(FrozenModel):
     set: str
     figure: str
 
 
-class _Targets(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Targets(FrozenModel):
     targets: tuple[Target, ...]
     bench: tuple[Target, ...]
     headlines: tuple[Headline, ...]

@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from components.embed.protocol import known_dimensions
 from evaluation.simulator.embedding import DIMENSIONS
+from tenants.core.validation import FrozenModel
 
 Task = Literal[
     "answer",
@@ -70,7 +71,7 @@ SERVED = (
 """Models of the tests, then those of the profile `ollama`."""
 
 
-class Fault(BaseModel):
+class Fault(FrozenModel):
     """A kind of failure, and the calls that fail.
 
     :param task: the calls that fail; all if None.
@@ -79,8 +80,6 @@ class Fault(BaseModel):
     :param times: number of calls that fail then; 0: all of them.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     kind: FaultKind
     task: Task | None = None
     model: str = ""
@@ -88,7 +87,7 @@ class Fault(BaseModel):
     times: int = Field(default=0, ge=0)
 
 
-class Knobs(BaseModel):
+class Knobs(FrozenModel):
     """Behaviour of the simulator. Times are in milliseconds.
 
     :param tokens_per_second: rate after that; 0: all at once.
@@ -97,8 +96,6 @@ class Knobs(BaseModel):
         caller waits for it any more.
     :param dimensions: numbers of a vector; 0: as many as the model of that name has, 384 for an unknown name.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     first_token_ms: float = Field(default=0.0, ge=0, le=600_000)
     tokens_per_second: float = Field(default=0.0, ge=0)

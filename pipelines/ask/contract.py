@@ -25,6 +25,7 @@ from pydantic import (
 from components import turn as turns
 from pipelines.ask.staffing import Staffing
 from tenants.chats import mail
+from tenants.core.validation import FrozenModel
 
 QUESTION_LIMIT = 2_000
 LOCALE_FORM = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"
@@ -51,11 +52,7 @@ Words = Annotated[str, AfterValidator(_trimmed)]
 Question = Annotated[Words, AfterValidator(_not_empty)]
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class AskFilters(_Request):
+class AskFilters(FrozenModel):
     """Restricts which passages can be retrieved. An omitted field does not restrict; an empty list matches nothing."""
 
     project_keys: _Keys | None = None
@@ -93,7 +90,7 @@ def _check_contact(given: str) -> str:
 Contact = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_check_contact)]
 
 
-class AskRequest(_Request):
+class AskRequest(FrozenModel):
     """A question. The tenant is not a field: it comes only from the token."""
 
     question: Question

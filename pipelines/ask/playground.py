@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from components.turn import Exchange, Quality
 from pipelines import definition, problems
@@ -23,6 +23,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.steps import collect_faults
 from tenants.accounts import policy
 from tenants.core import context
+from tenants.core.validation import FrozenModel
 
 Difference: TypeAlias = Literal["outcome", "reason", "text", "citations", "gates"]
 MOST_TRIALS = 4
@@ -35,11 +36,7 @@ STEPS = {"enough": "evaluate_retrieval", "graded": "grade"}
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Trial(_Given):
+class Trial(FrozenModel):
     """Settings of a trial; an omitted threshold keeps its current value.
 
     `enough`: minimum probability that the best passage answers, for there to be an answer. `graded`: minimum relevance
@@ -58,7 +55,7 @@ class Trial(_Given):
         return None if value == "" else value
 
 
-class Earlier(_Given):
+class Earlier(FrozenModel):
     """An earlier turn of the conversation that is tried out."""
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION_LIMIT)]
@@ -66,7 +63,7 @@ class Earlier(_Given):
     options: Annotated[tuple[Annotated[str, Field(max_length=500)], ...], Field(max_length=10)] = ()
 
 
-class PlaygroundRequest(_Given):
+class PlaygroundRequest(FrozenModel):
     """A question and the settings to try it under, side by side."""
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION_LIMIT)]

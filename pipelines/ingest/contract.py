@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from components.ingest.document import SourceDocument
+from tenants.core.validation import FrozenModel
 
 _Short = Annotated[str, StringConstraints(max_length=500)]
 
@@ -27,9 +28,7 @@ class Article(BaseModel):
         return SourceDocument(**own, meta=self.__pydantic_extra__)
 
 
-class IngestRequest(BaseModel):
+class IngestRequest(FrozenModel):
     """Articles to add or replace by `doc_id`. Articles that are not in the request stay."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     documents: Annotated[tuple[Article, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]

@@ -19,10 +19,11 @@ from typing import Literal, TypeAlias
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWK, PyJWTError
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from settings import Settings
 from tenants.core.errors import CallerError, InternalFault
+from tenants.core.validation import FrozenModel
 from tenants.storage.secret_files import create_once, write_draft
 
 Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
@@ -43,10 +44,8 @@ class Key:
     until: float | None = None
 
 
-class OwnKey(BaseModel):
+class OwnKey(FrozenModel):
     """An HS256 key as stored. `secret` is base64url."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kid: str
     secret: str
@@ -57,9 +56,7 @@ class OwnKey(BaseModel):
         return Key(self.kid, "HS256", base64.urlsafe_b64decode(self.secret), self.until)
 
 
-class _OwnKeys(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _OwnKeys(FrozenModel):
     keys: tuple[OwnKey, ...]
 
 

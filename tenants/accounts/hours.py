@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, TypeAlias, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from tenants.core.validation import validated
+from tenants.core.validation import FrozenModel, validated
 
 Weekday: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
@@ -50,10 +50,8 @@ class Opening:
     changes_at: datetime | None
 
 
-class Hours(BaseModel):
+class Hours(FrozenModel):
     """Opening hours. A night shift is two spans: `22:00-24:00`, and `00:00-06:00` of the next day."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     zone: _Zone = Field(description="IANA time zone, such as `Europe/Moscow`.")
     week: dict[Weekday, Annotated[tuple[_Span, ...], Field(max_length=6)]] = Field(

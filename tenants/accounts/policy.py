@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from settings import PROFILE_NAME, get_settings
 from tenants.accounts import changes, registry
@@ -14,7 +14,7 @@ from tenants.accounts.hours import Hours
 from tenants.accounts.registry import TenantRecord
 from tenants.core.errors import Invalid
 from tenants.core.scoped import scoped
-from tenants.core.validation import validated
+from tenants.core.validation import FrozenModel, validated
 from tenants.storage.tables import TenantRow
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
@@ -35,10 +35,8 @@ MAX_FILE_SIZE = 20_000_000
 """Bytes. A file of a chat is held in memory while it is scanned."""
 
 
-class Policy(BaseModel):
+class Policy(FrozenModel):
     """Every field is bounded, and its default is the careful one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Text = Field("Opora", description="What the assistant calls the company.")
     locale: Literal["ru", "en"] = Field("ru", description="Language when the request names none.")

@@ -25,7 +25,7 @@ from tenants.chats.tables import SiteRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Clash, Complaint, Invalid, InvalidFields, NotFound
-from tenants.core.validation import validated
+from tenants.core.validation import FrozenModel, validated
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache
 from tenants.storage.mapping import record_of
@@ -48,22 +48,18 @@ HELP_CENTRES: tuple[HelpCentre, ...] = get_args(HelpCentre)
 _Value: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[#A-Za-z0-9 .,%()_-]{1,64}$")]
 
 
-class Consent(BaseModel):
+class Consent(FrozenModel):
     """Consent that visitors give before they write: the text beside an unticked box, and a link to the details."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
     url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s\"'<>\\]+$", max_length=2_000)] | None = None
 
 
-class SiteConfig(BaseModel):
+class SiteConfig(FrozenModel):
     """Settings of a site's widget and help centre.
 
     `help_centre`: `off`, `hidden` from search engines, or `listed` in them.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     locale: Literal["ru", "en"] = "ru"
     theme: dict[_Name, _Value] = Field(default_factory=dict, max_length=20)

@@ -3,12 +3,18 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from tenants.core.errors import Complaint, InvalidFields
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+class FrozenModel(BaseModel):
+    """Values that do not change. Other fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def validated(kind: type[Model], given: Mapping[str, object], code: str) -> Model:

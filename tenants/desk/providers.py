@@ -6,8 +6,6 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     StringConstraints,
@@ -17,7 +15,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.accounts import changes
 from tenants.accounts.policy import Domain
-from tenants.core.validation import validated
+from tenants.core.validation import FrozenModel, validated
 from tenants.storage import database
 from tenants.storage.sealed import SealedText
 from tenants.storage.tables import Base, TenantKeyed
@@ -42,15 +40,13 @@ TenantRole: TypeAlias = Literal["operator", "editor", "admin"]
 _Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 
 
-class Provider(BaseModel):
+class Provider(FrozenModel):
     """Sign-in settings of a tenant. Allowed are people with a verified e-mail address of a listed domain, and those
     added by their address. If `default_role` is None, only those who were added.
 
     :param role_claim: the token's claim for the role; empty to ignore roles.
     :param roles: maps values of the claim to roles; the most powerful one counts.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     issuer: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500), AfterValidator(_checked_issuer)]
     client_id: _Short

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     StringConstraints,
@@ -22,7 +20,7 @@ from sqlalchemy import select
 
 from tenants.accounts import changes, registry
 from tenants.core.patterns import compiled
-from tenants.core.validation import validated
+from tenants.core.validation import FrozenModel, validated
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.tables import ToolRow
@@ -45,11 +43,9 @@ _SECRET = re.compile(r"[\x20-\x7e]{1,4000}")
 _MAX_PATTERN_LENGTH = 100
 
 
-class Property(BaseModel):
+class Property(FrozenModel):
     """An argument in terms of JSON schema. `pattern` or `enum` locates it in a question; a string with neither is the
     whole question."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: Literal["string", "integer", "number"]
     description: Annotated[str, StringConstraints(max_length=500)] = ""
@@ -64,10 +60,8 @@ class Property(BaseModel):
         return pattern
 
 
-class Parameters(BaseModel):
+class Parameters(FrozenModel):
     """The arguments of a tool: a JSON schema of one flat object."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: Literal["object"] = "object"
     properties: dict[Annotated[str, StringConstraints(pattern=r"^\w{1,64}$")], Property] = Field(max_length=10)
@@ -80,7 +74,7 @@ class Parameters(BaseModel):
         return self
 
 
-class Tool(BaseModel):
+class Tool(FrozenModel):
     """A tool: an HTTP endpoint that takes its arguments as a JSON object by POST and answers with text or JSON.
 
     A tool that is not `enabled` is stored but not called.
@@ -89,8 +83,6 @@ class Tool(BaseModel):
     `Заказ {number}: {status}.`; if empty, each field becomes a line. `headers` None keeps the stored headers, unless
     the address changes.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, StringConstraints(pattern=NAME)]
     title: Short

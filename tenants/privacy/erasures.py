@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from sqlalchemy import select
 
 from settings import Settings, get_settings
 from tenants.core.errors import CallerError, TryAgain
+from tenants.core.validation import FrozenModel
 from tenants.storage import database
 from tenants.storage.tables import ErasureRow
 
 
-class Erasure(BaseModel):
+class Erasure(FrozenModel):
     """Subject of an erasure: a person, a session, a person's session; with neither, the whole tenant."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tenant_id: str
     person: str = ""

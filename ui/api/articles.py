@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from components.turn import Trust
 from pipelines.ask.articles import from_chat
 from pipelines.ask.articles.preview import Preview, stored
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.routes import OpenRouter, opens
+from tenants.core.validation import FrozenModel
 from tenants.desk import articles
 from tenants.desk.articles import (
     MAX_QUESTION_LENGTH,
@@ -35,11 +36,7 @@ _Gaps = Annotated[tuple[_Id, ...], Field(max_length=gaps.MOST)]
 _Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ArticleRequest(_Request):
+class ArticleRequest(FrozenModel):
     """A draft. `gaps` are the ids of the gaps that it is written for, `lang` empty: told by the text."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TITLE_LENGTH)]
@@ -59,7 +56,7 @@ class ArticleChange(ArticleRequest):
     version: _Version
 
 
-class Publication(_Request):
+class Publication(FrozenModel):
     """Version of the draft to publish. Fails if a newer version exists."""
 
     version: _Version

@@ -9,7 +9,6 @@ from fastapi import Query
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     JsonValue,
     StrictInt,
@@ -23,6 +22,7 @@ from pipelines.ingest.library import Library
 from pipelines.routes import OpenRouter
 from settings import Settings
 from tenants.core.json import Json
+from tenants.core.validation import FrozenModel
 from tenants.knowledge import edges
 from tenants.knowledge.catalogue import Page, Selection
 from tenants.knowledge.edges import Edge
@@ -41,10 +41,8 @@ _Tag = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _Words = Annotated[tuple[_Word, ...], Field(max_length=100)]
 
 
-class Request(BaseModel):
+class Request(FrozenModel):
     """A request, or a part of one: its fields, and no others."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class DocumentFilter(Request):

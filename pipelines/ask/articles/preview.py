@@ -12,7 +12,7 @@ from functools import partial
 from time import monotonic
 from typing import Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from components.ingest.document import SourceDocument
 from components.language.words import stems
@@ -24,6 +24,7 @@ from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
 from tenants.core import fairness
 from tenants.core.errors import TimedOut, TryAgain
+from tenants.core.validation import FrozenModel
 from tenants.desk.articles import ORIGIN, Article
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Asking
@@ -49,11 +50,7 @@ _SHARED = 0.5
 """Share of a question's stems that an article must contain for the question to be related."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Side(_Part):
+class Side(FrozenModel):
     """Result that a customer would see. `articles` are documents offered in place of an answer."""
 
     outcome: str
@@ -77,7 +74,7 @@ class Side(_Part):
         return doc_id in self.cited or doc_id in self.articles
 
 
-class AskedQuestion(_Part):
+class AskedQuestion(FrozenModel):
     """A question, asked twice. `question` is the author's own; a recorded one is that of its turn."""
 
     kind: Kind
@@ -97,7 +94,7 @@ class AskedQuestion(_Part):
         return "nothing" if self.before == self.after else "changes"
 
 
-class Preview(_Part):
+class Preview(FrozenModel):
     """A look at what one version of an article would change.
 
     :ivar at: when it last got on.

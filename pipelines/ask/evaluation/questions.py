@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
+from pydantic import Field, StrictStr, StringConstraints, ValidationError
 
 from components.ingest.sandbox import Answer, Form, Sandbox
 from components.language.normalise import clean
@@ -17,6 +17,7 @@ from pipelines.pools import Pool
 from pipelines.spreadsheet import csv_lines, without_guard
 from tenants.core import context, fairness
 from tenants.core.errors import Invalid
+from tenants.core.validation import FrozenModel
 from tenants.desk import evaluation_questions
 from tenants.desk.evaluation_questions import MOST, EvaluationQuestion, Expected, Stored, normalised
 from tenants.index import open_collection
@@ -50,10 +51,8 @@ _CHECKING = Pool("questions", _AT_ONCE, turns=1, patience=_PATIENCE_SECONDS)
 _Fact: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
-class QuestionForm(BaseModel):
+class QuestionForm(FrozenModel):
     """A question with what is expected: facts that the answer shows, an article that is shown, or a refusal."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION_LIMIT)]
     facts: Annotated[tuple[_Fact, ...], Field(max_length=20)] = ()
@@ -61,10 +60,8 @@ class QuestionForm(BaseModel):
     refused: bool = False
 
 
-class QuestionSet(BaseModel):
+class QuestionSet(FrozenModel):
     """Questions to add."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     questions: Annotated[tuple[QuestionForm, ...], Field(min_length=1, max_length=MOST)]
 
