@@ -1,7 +1,6 @@
 """`opora article`: articles written to close knowledge gaps."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
@@ -125,10 +124,5 @@ def article_remove(article_id: ArticleId) -> None:
     typer.echo(message("removed", article_id=article_id))
 
 
-@contextmanager
-def articles_service() -> Iterator[Articles]:
-    service = Articles(Ingest())
-    try:
-        yield service
-    finally:
-        service.close()
+def articles_service() -> closing[Articles]:
+    return closing(Articles(Ingest()))

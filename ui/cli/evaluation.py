@@ -1,6 +1,7 @@
 """`opora evaluation`: a tenant's own questions, and the runs over them."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -67,10 +68,8 @@ def evaluation_remove(
 def evaluation_run() -> Report:
     with progress_bar(message("asking")) as progress:
         ask, task = Ask(), progress.task_ids[0]
-        try:
+        with closing(ask.engine):
             return Evaluation(ask).run(lambda done, total: progress.update(task, completed=done, total=total))
-        finally:
-            ask.engine.close()
 
 
 def _print_results(results: Sequence[EvaluationResult]) -> None:

@@ -6,6 +6,7 @@ No customer text is stored: a recorded question is referenced by its turn.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -167,9 +168,8 @@ def run(
     candidates = tuple(_candidates(article))
     preview = begun(article).model_copy(update={"total": len(candidates)})
     on_progress(preview)
-    replay = Replay(Trial(document=document), ask)
     end: State = "done"
-    try:
+    with closing(Replay(Trial(document=document), ask)) as replay:
         for candidate in candidates:
             if stopping() or monotonic() >= until:
                 return _ended(preview, "stopped" if stopping() else "late")
@@ -184,8 +184,6 @@ def run(
                 return _ended(preview, "stopped")
             preview = preview.model_copy(update={"questions": (*preview.questions, *asked), "at": datetime.now(UTC)})
             on_progress(preview)
-    finally:
-        replay.close()
     return _ended(preview, end)
 
 
