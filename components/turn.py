@@ -41,6 +41,8 @@ Outcome = Literal[
 ]
 SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
 """Outcomes whose draft a visitor may read. Any other draft is for operators only."""
+UNANSWERED: frozenset[Outcome | None] = frozenset({"refused", "cannot_answer", "low_confidence"})
+"""Outcomes that leave a question without an answer. Articles beside them are no answer."""
 
 Reason = Literal[
     "no_relevant_context",

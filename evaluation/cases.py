@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from components.ingest.document import SourceDocument
 from components.models.calls import CallOutcome
+from components.turn import SHOWN
 
 Answerable: TypeAlias = Literal["yes", "partly", "no"]
 
@@ -171,7 +172,7 @@ class Record:
     @property
     def shown(self) -> bool:
         """Whether the visitor was shown an answer, with or without a warning above it."""
-        return self.outcome in ANSWERS
+        return self.outcome in SHOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,3 @@ class Skipped:
 
     name: str
     path: Path
-
-
-ANSWERS = frozenset({"answered", "partially_answered"})

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from evaluation.cases import ANSWERS
+from components.turn import SHOWN
 from evaluation.metrics.claims import GradedClaim
 from tenants.audit import search
 from tenants.core.errors import NotFound
@@ -30,7 +30,7 @@ def _confidence(turn_id: str) -> float | None:
     except NotFound:
         return None
     answer = content["answer"] if content is not None else None
-    if not isinstance(answer, Mapping) or answer.get("outcome") not in ANSWERS:
+    if not isinstance(answer, Mapping) or answer.get("outcome") not in SHOWN:
         return None
     scores = answer.get("scores")
     value = scores.get("confidence") if isinstance(scores, Mapping) else None

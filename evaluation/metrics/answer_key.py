@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from evaluation.cases import ANSWERS, AnswerKey, Page, Record
+from components.turn import SHOWN
+from evaluation.cases import AnswerKey, Page, Record
 from evaluation.metrics.intervals import Mark, one
 
 Tier: TypeAlias = Literal["answered", "articles", "refused"]
@@ -50,7 +51,7 @@ class GradedTurn:
 
 def grade_turn(record: Record, key: AnswerKey) -> GradedTurn:
     best, recall = _best_and_recall(record.text, record.cited, key)
-    claimed = record.outcome in ANSWERS
+    claimed = record.outcome in SHOWN
     offered = {offer.doc_id for offer in record.offered[:OFFERS_READ]}
     return GradedTurn(
         tier="answered" if claimed else "articles" if record.offered else "refused",
@@ -73,7 +74,7 @@ def right_if_claimed(record: Record, key: AnswerKey) -> bool:
 def certainty(record: Record) -> tuple[bool, float]:
     """Return the sort key of turns: whether an answer was claimed, and its confidence."""
     likely = record.confidence or (record.passages[0].relevance if record.passages else 0.0)
-    return record.outcome in ANSWERS, likely
+    return record.outcome in SHOWN, likely
 
 
 def grade(page: Page, key: AnswerKey) -> int | None:

@@ -22,7 +22,7 @@ from components.language.normalise import fold
 from components.language.personal import mask
 from components.language.words import stems
 from components.models.calls import Call
-from components.turn import Evidence, Outcome, Passage, Turn
+from components.turn import UNANSWERED, Evidence, Passage, Turn
 from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
 from tenants.accounts import policy, registry
 from tenants.audit.entry import Entry, canonical
@@ -39,8 +39,6 @@ _WORDED = frozenset(
 """Keys of the answer that hold text, all that is below them included. Others hold numbers, codes and ids, which must
 not be masked."""
 
-_UNANSWERED: frozenset[Outcome | None] = frozenset({"refused", "cannot_answer", "low_confidence"})
-"""Outcomes that leave a question without an answer. Articles beside them are no answer."""
 _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
 """Reasons of a handoff that the knowledge base could have made unnecessary."""
 _NEAREST = 3
@@ -196,7 +194,7 @@ def misses(turn: Turn, answer: TurnAnswer) -> tuple[Miss, ...]:
         missed = (_miss("missing_topic", asked if len(topics) == 1 else topic, topic, nearest) for topic in topics)
         return tuple({miss.key: miss for miss in missed}.values())
     reason = answer.refusal_reason or str(answer.outcome)
-    if answer.outcome in _UNANSWERED or (answer.outcome == "human_followup" and reason in _FOLLOWED_UP):
+    if answer.outcome in UNANSWERED or (answer.outcome == "human_followup" and reason in _FOLLOWED_UP):
         about = mask(turn.standalone_question or turn.question)
         return (_miss(reason, asked, about, nearest),) if stems(about) else ()
     return ()

@@ -34,6 +34,7 @@ from tenants.storage.sessions import TenantSession
 T = TypeVar("T")
 Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]
 TENANT_ROLES: tuple[Role, ...] = ("operator", "editor", "admin")
+"""From the least to the most privileged."""
 SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
     "operator": frozenset({"operate"}),
     "editor": frozenset({"operate", "ingest"}),

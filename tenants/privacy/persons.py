@@ -26,7 +26,7 @@ Copies elsewhere, such as backups, are out of reach: they have to expire, and th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pydantic_core import to_jsonable_python
@@ -48,6 +48,7 @@ from tenants.privacy import chat_people as chats
 from tenants.privacy import erasures
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database
+from tenants.storage.mapping import names_of
 from tenants.storage.tables import ConversationRow, FeedbackRow, JobRow, TicketRow, TokenRow
 from tenants.tables import Base
 from tenants.work import idempotency, stream_log
@@ -103,7 +104,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
     query = search.TurnQuery(person=owner.person or None, session_id=owner.session_id or None)
     return {
         "turns": [dict(turn.content or {}) for turn in search.find(query, limit=_MAX_ROWS)],
-        "feedback": _export(FeedbackRow, _names(Feedback), owner.condition(FeedbackRow)),
+        "feedback": _export(FeedbackRow, names_of(Feedback), owner.condition(FeedbackRow)),
         "conversations": _export(
             ConversationRow,
             ("session_id", "subject", "turns", "updated_at"),
@@ -113,7 +114,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
         "consents": _export(
             ConsentRow, ("site", "text", "address", "withdrawn_at", "at"), _of_subject(ConsentRow, subject, session_id)
         ),
-        "tickets": _export(TicketRow, _names(Ticket), *_owned(TicketRow, subject, session_id)),
+        "tickets": _export(TicketRow, names_of(Ticket), *_owned(TicketRow, subject, session_id)),
         "answers": list(idempotency.of_person(subject, session_id)),
         "jobs": _export(JobRow, ("job_id", "created_at"), _of_subject(JobRow, subject, session_id)),
         "tokens": _export(TokenRow, ("token_id", "issued_at"), _of_subject(TokenRow, subject, session_id)),
@@ -201,10 +202,6 @@ def _of_subject(
 ) -> ColumnElement[bool]:
     """Select the rows of a person that belong to no session."""
     return row.subject == subject if subject and not session_id else false()
-
-
-def _names(kind: type[Feedback] | type[Ticket]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
 
 
 def _export(row: type[Base], names: Sequence[str], *theirs: ColumnElement[bool]) -> list[object]:

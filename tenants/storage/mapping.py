@@ -23,7 +23,7 @@ def record_of(kind: type[Record], row: Base, **other: object) -> Record:
 
     :param other: fields that the row has in another form, or not at all.
     """
-    values = {name: getattr(row, name) for name in _names(kind) if name not in other}
+    values = {name: getattr(row, name) for name in names_of(kind) if name not in other}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}, **other)
 
 
@@ -35,7 +35,7 @@ def records(kind: type[Record], query: Select[Any]) -> tuple[Record, ...]:
 
 def selected(kind: type[Record], table: type[Base]) -> Select[Any]:
     """Return a query of the columns that are the fields of a dataclass, for `read`."""
-    return select(*(getattr(table, name) for name in _names(kind)))
+    return select(*(getattr(table, name) for name in names_of(kind)))
 
 
 def read(kind: type[Record], query: Select[Any]) -> tuple[Record, ...]:
@@ -46,7 +46,7 @@ def read(kind: type[Record], query: Select[Any]) -> tuple[Record, ...]:
 
 def columns_of(record: "DataclassInstance") -> dict[str, object]:
     """Return the fields of a dataclass as values of columns. Tuples become lists, mappings become dictionaries."""
-    return {name: _stored(getattr(record, name)) for name in _names(type(record))}
+    return {name: _stored(getattr(record, name)) for name in names_of(type(record))}
 
 
 def _stored(value: object) -> object:
@@ -56,5 +56,6 @@ def _stored(value: object) -> object:
 
 
 @cache
-def _names(kind: "type[DataclassInstance]") -> tuple[str, ...]:
+def names_of(kind: "type[DataclassInstance]") -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass."""
     return tuple(field.name for field in fields(kind))

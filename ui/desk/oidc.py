@@ -37,7 +37,7 @@ from tenants.access.keys import Key, public_key
 from tenants.core import context
 from tenants.core.errors import Forbidden, InternalFault, Invalid, OporaError, TooLarge, TryAgain
 from tenants.desk import operators
-from tenants.desk.operators import Operator
+from tenants.desk.operators import TENANT_ROLES, Operator
 from tenants.desk.providers import Provider, TenantRole
 from tenants.storage.sealed import seal, unseal
 
@@ -49,7 +49,6 @@ _FAILURES, _PAUSE_SECONDS = 3, 30.0
 _DOCUMENTS_OF_TENANT = 4
 """Cached documents of a tenant, so that one whose addresses change all the time does not fill the memory."""
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-_RANK: tuple[TenantRole, ...] = ("operator", "editor", "admin")
 
 _Document: TypeAlias = Mapping[str, object]
 
@@ -256,7 +255,7 @@ def _role(provider: Provider, claims: _Document) -> TenantRole | None:
     value = claims.get(provider.role_claim) if provider.role_claim else None
     values = value if isinstance(value, list) else [value]
     named = {provider.roles[one] for one in values if isinstance(one, str) and one in provider.roles}
-    return max(named, key=_RANK.index, default=None)
+    return max(named, key=TENANT_ROLES.index, default=None)
 
 
 def _document(data: bytes) -> _Document:

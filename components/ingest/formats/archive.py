@@ -14,11 +14,10 @@ from pathlib import PurePosixPath
 from typing import Never
 from xml.parsers import expat
 
+from components.ingest.formats.detect import COMPOUND, PACKED
 from components.ingest.formats.parsed import MAX_PARTS, MAX_RATIO, MAX_UNPACKED_BYTES
 from tenants.core.errors import Invalid, TooLarge
 
-_PACKED = b"PK\x03\x04"
-_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _LOCKED = "EncryptedPackage".encode("utf-16-le")
 _ENCRYPTED = 0x1
 _RATIO_FROM = 1_000_000
@@ -37,9 +36,9 @@ def check_archive(data: bytes) -> None:
     Codes: `file_damaged`, `file_encrypted`, `archive_too_large`, `archive_parts_too_many`, `archive_name_unsafe`,
     `archive_nested`, `xml_doctype`.
     """
-    if data.startswith(_COMPOUND) and _LOCKED in data:
+    if data.startswith(COMPOUND) and _LOCKED in data:
         raise Invalid("file_encrypted")
-    if not data.startswith(_PACKED):
+    if not data.startswith(PACKED):
         return
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:

@@ -41,8 +41,8 @@ _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_PACKED = b"PK\x03\x04"
-_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+PACKED = b"PK\x03\x04"
+COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """First bytes of Office files from before 2007 (Compound File Binary)."""
 
 
@@ -66,7 +66,7 @@ def format_of(name: str, data: bytes) -> Format:
 
 def is_packed(data: bytes) -> bool:
     """Return whether the content is an archive. Only the sandbox may read its directory, which can be huge."""
-    return data.startswith((_PACKED, _COMPOUND))
+    return data.startswith((PACKED, COMPOUND))
 
 
 def is_address(name: str) -> bool:
@@ -84,9 +84,9 @@ def _by_content(data: bytes) -> Format | Literal["other"] | None:
     """Detect the format by content; None if unclear."""
     if b"%PDF-" in data[:_PDF_WITHIN]:
         return "pdf"
-    if data.startswith(_COMPOUND):
+    if data.startswith(COMPOUND):
         return "other"
-    if data.startswith(_PACKED):
+    if data.startswith(PACKED):
         try:
             with zipfile.ZipFile(BytesIO(data)) as archive:
                 names = archive.namelist()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from components.language.personal import mask
+from components.turn import UNANSWERED
 from pipelines.ask.articles.usecase import drafted
 from pipelines.ask.chats.conversations import USER_REQUEST
 from tenants.chats import store
@@ -10,8 +11,6 @@ from tenants.chats.records import Author, Message
 from tenants.core.errors import Invalid
 from tenants.desk import articles
 from tenants.desk.articles import MAX_QUESTION_LENGTH, MAX_TEXT_LENGTH, MAX_TITLE_LENGTH, Article
-
-_UNANSWERED = frozenset({"refused", "cannot_answer", "low_confidence"})
 
 
 def write(chat_id: str) -> Article:
@@ -56,7 +55,7 @@ def _gave_no_answer(turn: object) -> bool:
         return False
     outcome, reason = turn.get("outcome"), turn.get("refusal_reason")
     # Asking for a person is no question.
-    return outcome in _UNANSWERED or (outcome == "human_followup" and reason != USER_REQUEST)
+    return outcome in UNANSWERED or (outcome == "human_followup" and reason != USER_REQUEST)
 
 
 def _texts(messages: Sequence[Message], author: Author) -> list[str]:
