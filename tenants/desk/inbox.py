@@ -21,7 +21,7 @@ from tenants.chats.change import messages_of
 from tenants.chats.records import Chat, Message, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.core import context
-from tenants.core.errors import Invalid
+from tenants.core.errors import Busy, Invalid
 from tenants.storage import database
 from tenants.storage.searching import searching
 
@@ -111,6 +111,7 @@ def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: in
 
     :param after: `following` of the previous page. Raises `Invalid`, `cursor_invalid`, for any other value.
     :raises Invalid: `search_too_long`.
+    :raises Busy: other searches of the tenant take too long.
     """
     order = _QUEUE if view == "waiting" else _RECENT
     query = select(ChatRow).where(*_of_view(view), *chosen.conditions())
@@ -186,7 +187,7 @@ def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ..
     try:
         with searching() as session:
             return tuple(CustomerWords(chat_id, text) for chat_id, text in session.execute(query))
-    except Invalid:
+    except (Invalid, Busy):
         return ()
 
 

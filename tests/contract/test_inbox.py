@@ -1,18 +1,20 @@
 """The inbox on every database: order, search, pages, and tenant isolation."""
 
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import TextClause, update
+from sqlalchemy import TextClause, inspect, update
 
 from tenants.chats import store
 from tenants.chats.records import Chat
-from tenants.chats.tables import ChatRow
+from tenants.chats.tables import ChatMessageRow, ChatRow
+from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Invalid, NotFound
+from tenants.core.errors import Busy, Invalid, NotFound
 from tenants.desk import inbox, replies
-from tenants.desk.inbox import Filter, Snippet, View
+from tenants.desk.inbox import CustomerWords, Filter, Snippet, View
 from tenants.storage import database, searching
 from tests import desk
 
@@ -75,6 +77,38 @@ def test_a_long_search_is_given_up_and_the_list_still_answers(acme: Tenant, monk
         session.execute(slow)
     assert late.value.code == "search_too_long"
     assert _ids("all", "вода") == _ids("all") == [chat.chat_id]
+
+
+def test_a_tenant_searches_once_at_a_time(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "_PATIENCE", 0.1)
+    with ThreadPoolExecutor(1) as pool, searching.searching():
+
+        def search(tenant_id: str) -> tuple[CustomerWords, ...]:
+            with acting_as(Tenant(tenant_id, "anna")):
+                inbox.page("all", Filter("вода"))
+                return inbox.asked_before(["вод"], limit=3)
+
+        with pytest.raises(Busy):
+            pool.submit(search, "acme").result(5)
+        assert pool.submit(search, "globex").result(5) == ()
+    assert _ids("all", "вода") == []
+
+
+def test_a_search_often_looks_for_questions(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    if database.is_shared():
+        pytest.skip("a search on a server takes no time of this process")
+    chat = desk.asked("acme", "v:1", "Сливается ли вода?")
+    note = store.note(chat.chat_id, "абвгдежзик" * 10).message
+    with database.writing() as session:
+        stored = session.get_one(ChatMessageRow, ("acme", chat.chat_id, note.seq))
+        values = {column.key: getattr(stored, column.key) for column in inspect(ChatMessageRow).column_attrs}
+        session.insert_rows(
+            ChatMessageRow, [{**values, "seq": 100 + number, "message_id": f"{number}"} for number in range(2_000)]
+        )
+    looks = []
+    monkeypatch.setattr(fairness, "yield_to_questions", lambda: looks.append(1))
+    assert _ids("all", "щука1 щука2 щука3 щука4 щука5") == []
+    assert len(looks) > 5, "where messages are long, 20,000 instructions take 150 ms"
 
 
 def test_words_are_found_in_any_case_in_messages_customer_and_ticket(acme: Tenant) -> None:
