@@ -289,9 +289,6 @@ def test_a_change_takes_turns_unless_something_else_bounds_it(installation: Sett
         "/playground",
         "/desk/playground",
         "/desk/welcome/ask",
-        "/chats/{chat_id}/messages",
-        "/chats/{chat_id}/edit",
-        "/chats/{chat_id}/regenerate",
         "/desk/chats/{chat_id}/suggestions",
         "/desk/chat/{chat_id}/suggest",
     }

@@ -119,7 +119,7 @@ def router(conversations: Conversations) -> OpenRouter:
     _add_stored(endpoints)
 
     @endpoints.post(f"{_ONE}/messages", status_code=202)
-    @opens(limit=_BODY_BYTES, per_minute=60)
+    @opens(limit=_BODY_BYTES, per_minute=60, takes_turns=True)
     async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
         """Send a message. While the assistant has the chat, its answer arrives on the chat's event stream."""
         await conversations.admit_message(chat_id)
@@ -127,7 +127,7 @@ def router(conversations: Conversations) -> OpenRouter:
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/edit", status_code=202)
-    @opens(limit=_BODY_BYTES, per_minute=30)
+    @opens(limit=_BODY_BYTES, per_minute=30, takes_turns=True)
     async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
         """Edit a message, while the assistant has the chat. Later messages are superseded."""
         await conversations.admit_message(chat_id)
@@ -135,7 +135,7 @@ def router(conversations: Conversations) -> OpenRouter:
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/regenerate", status_code=202)
-    @opens(per_minute=30)
+    @opens(per_minute=30, takes_turns=True)
     async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
         """Regenerate an answer, while the assistant has the chat. Later messages are superseded."""
         await conversations.admit_message(chat_id)
