@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from io import RawIOBase
 from pathlib import Path
 from threading import Event
@@ -62,6 +63,24 @@ def test_files_that_take_long_hold_up_nobody_elses(server: Server, installation:
             assert perf_counter() - started_at < MOST_SECONDS
             codes = [one.result().status_code for one in sent]
         assert set(codes) == {422, 503}
+
+
+def test_slow_files_from_two_addresses_keep_out_no_other_customer(server: Server, installation: Settings) -> None:
+    add_site(installation, VICTIM, "site_crowded")
+
+    def own_files(visitor: httpx.Client) -> str:
+        return f"/chats/{visitor.post('/chats', json={}).raise_for_status().json()['chat_id']}/files"
+
+    with ExitStack() as visitors, ThreadPoolExecutor(8) as pool:
+        sent = list[Future[httpx.Response]]()
+        for number in range(4):
+            hostile = visitors.enter_context(visitor_of(server, "site_crowded", f"127.0.1.{1 + number % 2}"))
+            path = own_files(hostile)
+            sent += [pool.submit(hostile.post, path, files={"file": ("a.pdf", slow_pdf())}) for _ in range(2)]
+        customer = visitors.enter_context(visitor_of(server, "site_crowded", "127.0.1.9"))
+        path = own_files(customer)
+        assert customer.post(path, files={"file": ("b.txt", b"a few words")}).status_code == 201
+        assert not sent[-1].done(), "an address takes turns with the others"
 
 
 def test_a_store_that_does_not_answer_holds_up_nobody(tmp_path: Path) -> None:

@@ -33,8 +33,10 @@ T = TypeVar("T")
 
 _FORM_BYTES = 10_000
 """Maximum size of the other parts of the form, besides the file."""
-_SCANS, _OF_TENANT, _OF_VISITOR = 2, 8, 2
-"""Limits on concurrent scans, and on unscanned files per tenant and per visitor."""
+_SCANS, _SCANS_OF_TENANT, _SCAN_PATIENCE = 2, 1, 30.0
+"""Concurrent scans, in all and per tenant, and the seconds that a file waits for the turn of its sender."""
+_WAITING_OF_SENDER, _WAITING_OF_VISITOR = 8, 2
+"""Unscanned files of a signed-in visitor, or of an address, and of a visitor. Their bytes are bounded at the gate."""
 _AT_STORE, _OF_TENANT_AT_STORE, _WAITING_FOR_STORE = 8, 2, 16
 """Files that are written and read at once, in all and per tenant, and those that a tenant may have waiting.
 
@@ -72,7 +74,7 @@ class FilePart(BaseModel, from_attributes=True):
 def router(conversations: Conversations) -> OpenRouter:
     endpoints = OpenRouter("visit", tags=["chats"])
     scanner = AttachmentScanner(_SCANS)
-    scans = Pool("scan", _SCANS, turns=1)
+    scans = Pool("scan", _SCANS, turns=_SCANS_OF_TENANT, patience=_SCAN_PATIENCE)
     at_store = Pool("chat-files", _AT_STORE, turns=_OF_TENANT_AT_STORE)
 
     async def with_store(work: Callable[[], T]) -> T:
@@ -99,7 +101,9 @@ def router(conversations: Conversations) -> OpenRouter:
         if len(content) > limit:
             raise TooLarge("chat_file_too_large", limit=limit)
         caller = context.current()
-        bounds = {caller.tenant_id: _OF_TENANT, f"{caller.tenant_id} {caller.subject}": _OF_VISITOR}
+        bounds = {f"{caller.tenant_id} {caller.subject}": _WAITING_OF_VISITOR}
+        if caller.sender:
+            bounds[f"{caller.tenant_id} from {caller.sender}"] = _WAITING_OF_SENDER
         form = await scans.run(bounds, partial(scanner.format_of, name, content))
         add = partial(files.add, chat.chat_id, download_name(name, form), MEDIA_TYPES[form], content)
         stored = await with_store(add)
