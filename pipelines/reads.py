@@ -3,13 +3,16 @@ wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
 exports, of one tenant would have nearly all of them; so would twenty reads of a visitor's long chat. While questions
-are in work, reads of a tenant compute one after the other, and changes two at a time, with pauses.
+are in work, or another tenant is served, reads of a tenant compute one after the other, and changes two at a time, with
+pauses.
 """
 
 import asyncio
 from asyncio import Semaphore
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from weakref import WeakValueDictionary
 
 from starlette.types import Message, Send
@@ -24,7 +27,13 @@ MOST_CHANGES = 4
 database's write lock."""
 
 _READS_BESIDE, _CHANGES_BESIDE = 1, 2
-"""The same while questions are in work."""
+"""The same while questions are in work, or another tenant is served."""
+
+_OTHERS_SECONDS = 1.0
+"""Time after a request of another tenant in which its next one is expected."""
+
+_SHORT_SECONDS = 0.05
+"""A turn up to this long needs no pause for the requests of other tenants, only for questions."""
 
 _GAP_SECONDS = 0.005
 """Time between two looks for a moment without a question."""
@@ -35,7 +44,7 @@ _PAUSE_SHARE, _MOST_PAUSE_SECONDS = 3.0, 0.2
 
 @dataclass(slots=True, weakref_slot=True)
 class _Turns:
-    """The turns of one tenant: `beside` while questions are in work, else `free`."""
+    """The turns of one tenant: `beside` while questions are in work or another tenant is served, else `free`."""
 
     free: Semaphore
     beside: Semaphore
@@ -46,6 +55,19 @@ class Reads:
 
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[tuple[str, bool, bool, bool, bool], _Turns] = WeakValueDictionary()
+        # The two tenants that were served last, each with the time of its last request.
+        self._latest = self._earlier = ("", float("-inf"))
+
+    def note(self, tenant_id: str) -> None:
+        """Note that a tenant is served."""
+        if self._latest[0] != tenant_id:
+            self._earlier = self._latest
+        self._latest = (tenant_id, asyncio.get_running_loop().time())
+
+    def has_others(self, tenant_id: str) -> bool:
+        """Whether another tenant was served a moment ago."""
+        other, at = self._earlier if self._latest[0] == tenant_id else self._latest
+        return other != "" and asyncio.get_running_loop().time() - at < _OTHERS_SECONDS
 
     def turn_of(
         self,
@@ -63,18 +85,21 @@ class Reads:
         free, beside = (MOST_CHANGES, _CHANGES_BESIDE) if is_change else (MOST_READS, _READS_BESIDE)
         turns = _Turns(Semaphore(free), Semaphore(1 if is_large else beside))
         key = (tenant_id, is_change, by_visitor, is_large, is_notice)
-        return Turn(self._turns.setdefault(key, turns), waits=not by_visitor, pauses=is_large)
+        has_others = partial(self.has_others, tenant_id)
+        return Turn(self._turns.setdefault(key, turns), has_others, waits=not by_visitor, pauses=is_large)
 
 
 class Turn:
     """A request that computes between `begin` and `end`, except while its client takes a part of the response.
 
+    :param has_others: whether another tenant is served.
     :param waits: wait for a moment without questions, too. Pages of staff cost more than those of visitors.
     :param pauses: take turns as if questions were in work.
     """
 
-    def __init__(self, turns: _Turns, *, waits: bool, pauses: bool) -> None:
+    def __init__(self, turns: _Turns, has_others: Callable[[], bool], *, waits: bool, pauses: bool) -> None:
         self._turns = turns
+        self._has_others = has_others
         self._waits = waits
         self._pauses = pauses
         self._held: Semaphore | None = None
@@ -84,7 +109,8 @@ class Turn:
     async def begin(self) -> None:
         """Wait for a turn."""
         _CURRENT.set(self)
-        turn = self._turns.beside if self._pauses or fairness.has_questions() else self._turns.free
+        self._pauses = self._pauses or fairness.has_questions()
+        turn = self._turns.beside if self._pauses or self._has_others() else self._turns.free
         await turn.acquire()
         self._held = turn
         if self._waits and turn is self._turns.beside:
@@ -97,7 +123,8 @@ class Turn:
             return
         if self._held is self._turns.beside:
             loop = asyncio.get_running_loop()
-            pause = _PAUSE_SHARE * (loop.time() - self._began) if self._began else 0.0
+            took = loop.time() - self._began if self._began else 0.0
+            pause = _PAUSE_SHARE * took if self._pauses or took > _SHORT_SECONDS else 0.0
             loop.call_later(min(pause, _MOST_PAUSE_SECONDS), _release, self._held, self._turns)
         else:
             self._held.release()

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from operator import itemgetter
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from tenants.knowledge.gaps import Gap
 
 _ALIKE = 0.5
 """Minimum share of common stems (Jaccard) for two gaps to be grouped."""
+
+_Features: TypeAlias = tuple[tuple[str, ...], bytes | None]
+"""What a gap is compared by: its stems and its vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,32 +51,39 @@ def grouped(gaps: Iterable[Gap], alike: float | None = None) -> tuple[Group, ...
     :param gaps: their vectors, where they have any, are of one model.
     :param alike: cosine from which two questions mean the same; None compares words alone.
     """
-    grouping = _Grouping([*gaps], alike)
-    groups = (Group(tuple(members)) for members in grouping.groups)
+    listed = [*gaps]
+    places = _places(tuple((gap.stems, gap.vector) for gap in listed), alike)
+    groups = (Group(tuple(listed[place] for place in members)) for members in places)
     return tuple(sorted(groups, key=lambda group: -group.count))
 
 
+@lru_cache(maxsize=8)
+def _places(gaps: Sequence[_Features], alike: float | None) -> Sequence[Sequence[int]]:
+    """Return the places of each group's gaps. Readers of the same gaps, such as open pages, share the result."""
+    return _Grouping(gaps, alike).groups
+
+
 class _Grouping:
-    def __init__(self, gaps: Sequence[Gap], alike: float | None) -> None:
-        self.groups: list[list[Gap]] = []
+    def __init__(self, gaps: Sequence[_Features], alike: float | None) -> None:
+        self.groups: list[list[int]] = []
         self._alike = alike
         ids: dict[str, int] = {}
-        self._stems = [sum(1 << ids.setdefault(stem, len(ids)) for stem in set(gap.stems)) for gap in gaps]
+        self._stems = [sum(1 << ids.setdefault(stem, len(ids)) for stem in set(words)) for words, _ in gaps]
         """A bit for each stem."""
         self._leaders: list[int] = []
         if alike is not None and gaps:
-            size = max(len(gap.vector or b"") for gap in gaps)
+            size = max(len(vector or b"") for _, vector in gaps)
             # A question without a vector gets zeros, which are near to nothing.
-            vectors = np.stack([np.frombuffer(gap.vector or bytes(size), np.float32) for gap in gaps])
+            vectors = np.stack([np.frombuffer(vector or bytes(size), np.float32) for _, vector in gaps])
             self._cosines = vectors @ vectors.T
-        for place, gap in enumerate(gaps):
+        for place in range(len(gaps)):
             fairness.yield_to_questions()
             number = self._nearest(place)
             if number is not None:
-                self.groups[number].append(gap)
+                self.groups[number].append(place)
             else:
                 self._leaders.append(place)
-                self.groups.append([gap])
+                self.groups.append([place])
 
     def _nearest(self, place: int) -> int | None:
         shares = [_overlap(self._stems[place], self._stems[leader]) for leader in self._leaders]

@@ -85,6 +85,20 @@ async def test_few_requests_of_a_tenant_compute_beside_a_question(
         assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
 
 
+@pytest.mark.parametrize(("method", "most"), [("GET", 1), ("PATCH", 2)])
+async def test_few_requests_of_a_tenant_compute_beside_another(method: str, most: int) -> None:
+    slow = Slow()
+    gate = gate_of(slow)
+    gate.routes = RouteTable([Route(method, PATH, "ask", takes_turns=True), Route("POST", "/ask", "ask")])
+    async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
+        asked = asyncio.create_task(victim.post("/ask"))
+        await wait_for(slow.begun.acquire(), 5)
+        slow.computed = 0
+        requests = await compete(slow, attacker, victim, method, most)
+        slow.go.set()
+        assert {response.status_code for response in await asyncio.gather(asked, *requests)} == {200}
+
+
 async def test_a_tenant_makes_one_large_change_at_a_time() -> None:
     slow = Slow()
     gate = gate_of(slow)

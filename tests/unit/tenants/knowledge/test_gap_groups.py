@@ -54,5 +54,11 @@ def test_groups_hold_every_gap_once_and_stay_the_same(drawn: list[tuple[set[str]
 def test_grouping_gives_way_to_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[None] = []
     monkeypatch.setattr(fairness, "yield_to_questions", lambda: looks.append(None))
-    grouped([gap(str(number), "возврат", str(number)) for number in range(20)])
+    gaps = [gap(str(number), "возврат", str(number)) for number in range(20)]
+    first = grouped(gaps)
     assert len(looks) == 20
+    changed = [replace(one, count=2) for one in gaps]
+    assert [[one.gap_id for one in group.gaps] for group in grouped(changed)] == [
+        [one.gap_id for one in group.gaps] for group in first
+    ]
+    assert len(looks) == 20, "readers of the same gaps share the groups"
