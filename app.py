@@ -150,7 +150,7 @@ def _add_routes(app: FastAPI, services: Services, desk: Desk) -> list[Route]:
         *api_routers(services),
         *desk_routers(desk, services),
         pages.router(_has_site),
-        help_pages.router(services.limiter),
+        help_pages.router(services.limiter, services.runner),
         _health(services.settings),
     ):
         add(router)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Self, TypeVar
 
-from sqlalchemy import ColumnElement, ScalarSelect, func, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, case, func, select, update
 
 from settings import Settings, get_settings
 from tenants.accounts import changes
@@ -65,9 +65,10 @@ class Placement:
 class TenantRecord:
     """A registered tenant. `policy` is stored as is; `tenants.accounts.policy` interprets it.
 
-    `relations` is the revision of the data in `tenants.knowledge.relations`; 0 until something is stored. `settings` is
-    the number and the time of the recorded changes of settings, and `lexicon` the revision of the document frequencies:
-    what is cached of either is read again only when they have changed. A suspended tenant gets no answers.
+    `relations` is the revision of the data in `tenants.knowledge.relations`; 0 until something is stored.
+    `document_changes` counts changes of documents, `settings` is the number and the time of the recorded changes of
+    settings, and `lexicon` the revision of the document frequencies: what is cached of each is read again only when
+    they have changed. A suspended tenant gets no answers.
     """
 
     tenant_id: str
@@ -77,6 +78,7 @@ class TenantRecord:
     created_at: datetime
     policy: Mapping[str, object]
     relations: int = 0
+    document_changes: int = 0
     suspended_at: datetime | None = None
     settings: tuple[int, datetime | None] = (0, None)
     lexicon: int = 0
@@ -228,8 +230,9 @@ def count_relation_change(session: TenantSession) -> None:
 
 
 def count_document_change(session: TenantSession) -> None:
-    """Count a change of documents, which matters where they are tied to others. Call `expire` after the commit."""
-    session.execute(update(TenantRow).where(TenantRow.relations > 0).values(relations=TenantRow.relations + 1))
+    """Count a change of documents, and of relations, which it may affect. Call `expire` after the commit."""
+    tied = case((TenantRow.relations > 0, TenantRow.relations + 1), else_=0)
+    session.execute(update(TenantRow).values(relations=tied, document_changes=TenantRow.document_changes + 1))
 
 
 def expire() -> None:

@@ -136,6 +136,7 @@ def remove(*doc_ids: str) -> None:
             for row in (DocumentRow, DocumentVersionRow, DocumentVoteRow):
                 session.remove(row, row.doc_id.in_(batch))
         relations.forget(session, doc_ids)
+        registry.count_document_change(session)
     registry.expire()
 
 

@@ -37,7 +37,7 @@ from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_serv
 if TYPE_CHECKING:
     import psycopg
 
-HEAD = "0033"
+HEAD = "0034"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000

@@ -84,6 +84,7 @@ class TenantRow(TenantOwned, Base):
     generation: Mapped[int]
     newest_generation: Mapped[int]
     relations: Mapped[int] = mapped_column(default=0)
+    document_changes: Mapped[int] = mapped_column(default=0, server_default="0")
     created_at: Mapped[datetime]
     suspended_at: Mapped[datetime | None]
 
@@ -336,13 +337,14 @@ class RevocationRow(TenantKeyed, Base):
 
 
 class SpendingRow(TenantKeyed, Base):
-    """A tenant's cost of language models on one day."""
+    """A tenant's cost of language models on one day, and the bytes that were written to its chats."""
 
     __tablename__ = "spending"
     __table_args__ = (Index("ix_spending_day", "day"),)
 
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
-    usd: Mapped[float]
+    usd: Mapped[float] = mapped_column(default=0.0)
+    chat_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
 
 
 class FeedbackRow(TenantKeyed, Base):

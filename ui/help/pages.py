@@ -6,7 +6,8 @@ Threats and defences:
 - markup in an article: the rendered Markdown has no HTML and no links;
 - a script that copies pages or votes: both are rate-limited by address;
 - pages that take seconds to render, such as tables of thousands of rows or lists of thousands of groups: a tenant has
-  few threads for its pages, questions go first, and rendered articles are cached.
+  few threads for its pages, questions go first, and lists and rendered articles are cached;
+- searches, which cost as much as questions: they have the same seats.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ from components.retrieve.cache import TenantLruCache
 from pipelines import problems
 from pipelines.ask.help_centre import Group, HelpArticle, HelpCentre
 from pipelines.ask.help_links import article_key, path_of
+from pipelines.ask.runner import Runner
 from pipelines.connections import limited_as
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
@@ -85,9 +87,9 @@ _MARKDOWN = (
 _MARKDOWN.core.ruler.at("inline", _read_inline)
 
 
-def router(limiter: RateLimiter) -> OpenRouter:
+def router(limiter: RateLimiter, runner: Runner) -> OpenRouter:
     """Return the endpoints."""
-    pages = _Pages(limiter)
+    pages = _Pages(limiter, runner)
     endpoints = OpenRouter(None, limit=1_000, page=True, tags=["widget"])
     style = Asset.read(_HERE / "help.css")
 
@@ -128,8 +130,9 @@ def router(limiter: RateLimiter) -> OpenRouter:
 
 
 class _Pages:
-    def __init__(self, limiter: RateLimiter) -> None:
+    def __init__(self, limiter: RateLimiter, runner: Runner) -> None:
         self._limiter = limiter
+        self._runner = runner
         self._centre = HelpCentre()
         self._rendering = Pool("help-pages", _RENDERING, turns=_OF_TENANT)
         self._rendered: TenantLruCache[tuple[Markup, ...]] = TenantLruCache(_RENDERED)
@@ -186,7 +189,8 @@ class _Pages:
         )
 
     def search(self, words: str, site: Site) -> Response:
-        return self._page(site, "search.html", words=words, results=self._centre.search(words))
+        results = self._runner.in_background(partial(self._centre.search, words))
+        return self._page(site, "search.html", words=words, results=results)
 
     def read(self, key: str, site: Site, *, thanks: bool) -> Response:
         article = self._centre.article(key)
