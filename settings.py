@@ -144,11 +144,17 @@ class Settings(BaseSettings):
         ge=0,
         description="Most US dollars that a tenant's model calls may cost a day; its policy may lower it. Unset: none.",
     )
+    chat_bytes_per_day: int = Field(
+        5_000_000_000,
+        ge=0,
+        le=10**13,
+        description="Bytes of messages, webhook events and e-mails that a tenant's chats write a day; 0: unlimited.",
+    )
     disk_reserve_bytes: int = Field(
         500_000_000,
         ge=0,
         le=10**13,
-        description="Free bytes of the data folder's disk that ingesting leaves.",
+        description="Free bytes of the data folder's disk that ingesting and chats leave.",
     )
     watch_dir: Path | None = Field(
         None, description="Folder with one subfolder per tenant id, whose files are ingested as they change."

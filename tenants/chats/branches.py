@@ -1,23 +1,44 @@
-"""Branches: a chat of a customer that continues an earlier conversation from some point of it."""
+"""Branches: a chat of a customer that continues an earlier conversation from some point of it.
 
-from collections.abc import Iterable
+Threat: a visitor copies a long chat again and again. So a copy has a limited size, and copies stop first when the
+tenant has written much.
+"""
+
+import json
+from collections.abc import Sequence
 from secrets import token_hex
 
+from tenants.chats import room
 from tenants.chats.change import Change, announce, begin, changing
 from tenants.chats.records import Chat, Message, chat_of
 from tenants.chats.tables import ChatMessageRow
 from tenants.storage import database
 
+MAX_BYTES = 200_000
+"""Characters of texts and turns that a branch takes with it: about twenty answers."""
 
-def start(source: Chat, kept: Iterable[Message]) -> Chat:
-    """Start a chat of the caller with copies of these messages of `source`. A line in each chat leads to the other.
 
-    Copies count in no statistics and trigger no webhooks. Files stay in the first chat; their names are copied.
+def start(source: Chat, kept: Sequence[Message]) -> Chat:
+    """Start a chat of the caller with copies of these messages of `source`: the newest that fit in `MAX_BYTES`.
+
+    A line in each chat leads to the other. Copies count in no statistics and trigger no webhooks. Files stay in the
+    first chat; their names are copied. Raises the errors of `room.check`.
     """
     with database.writing() as session:
+        room.check(session, "copy")
         row = begin(session, site=source.site, channel=source.channel, locale=source.locale)
-        for row.last_seq, message in enumerate(kept, start=1):
-            session.add(_copy(message, row.chat_id, row.last_seq))
+        copies, size = list[ChatMessageRow](), 0
+        for message in reversed(kept):
+            copy = _copy(message, row.chat_id)
+            texts = copy.text, json.dumps(copy.body)
+            size += sum(map(len, texts))
+            if copies and size > MAX_BYTES:
+                break
+            room.count(session, *texts)
+            copies.append(copy)
+        for row.last_seq, copy in enumerate(reversed(copies), start=1):
+            copy.seq = row.last_seq
+            session.add(copy)
         Change(session, row).add("system", "event", "", body={"event": "branched_from", "chat_id": source.chat_id})
         chat = chat_of(row)
     with changing(source.chat_id) as change:
@@ -26,10 +47,9 @@ def start(source: Chat, kept: Iterable[Message]) -> Chat:
     return chat
 
 
-def _copy(message: Message, chat_id: str, seq: int) -> ChatMessageRow:
+def _copy(message: Message, chat_id: str) -> ChatMessageRow:
     return ChatMessageRow(
         chat_id=chat_id,
-        seq=seq,
         message_id=token_hex(12),
         client_id=None,
         author=message.author,

@@ -1,5 +1,6 @@
 """A change of a chat: its row under a lock, with all related records in one transaction."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from secrets import token_hex
 
 from sqlalchemy import ColumnElement, Select, select
 
-from tenants.chats import fanout, handoffs, outbox, progress
+from tenants.chats import fanout, handoffs, outbox, progress, room
 from tenants.chats.fanout import Announcement
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import (
@@ -110,6 +111,7 @@ class Change:
             created_at=now,
         )
         self.session.add(row)
+        room.count(self.session, text, json.dumps(row.body))
         message = message_of(row)
         if kind in ("text", "file"):
             shown = {"message_id": message.message_id, "seq": message.seq, "author": author, "kind": kind, "text": text}

@@ -17,12 +17,13 @@ from cryptography.fernet import Fernet
 from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.orm import undefer
 
+from settings import get_settings
 from tenants.accounts import policy
 from tenants.accounts.policy import MAX_FILE_SIZE
 from tenants.chats.change import changing
 from tenants.chats.tables import ChatFileRow
 from tenants.core.errors import NotFound, TooLarge
-from tenants.storage import database
+from tenants.storage import database, disk
 from tenants.storage import files as store
 from tenants.storage.mapping import record_of
 
@@ -55,6 +56,7 @@ def add(chat_id: str, name: str, media_type: str, content: bytes) -> ChatFile:
     """Store a file of the customer in a chat.
 
     :raises TooLarge: `chat_file_too_large`, `chat_files_too_many`, `chat_storage_full`, by the tenant's policy.
+    :raises TryAgain: `storage_full`, for a store on this machine.
     """
     rules = policy.current()
     if len(content) > rules.chat_file_bytes:
@@ -71,6 +73,8 @@ def add(chat_id: str, name: str, media_type: str, content: bytes) -> ChatFile:
         created_at=datetime.now(UTC),
     )
     file_id = row.file_id
+    if not get_settings().files_url:
+        disk.check(len(content))
     _write(file_id, str(row.secret), content)
     try:
         # Under the chat's lock, so that files of one chat are counted correctly. Files of other chats may arrive at the

@@ -18,6 +18,7 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import select, tuple_, update
 from sqlalchemy.event import listen
 
+from tenants.chats import room
 from tenants.chats.tables import OutboxRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import RateLimited
@@ -83,7 +84,7 @@ def enqueue(session: TenantSession, event: EventName, chat_id: str, data: Mappin
     now = datetime.now(UTC)
     for webhook in session.scalars(select(WebhookRow)):
         if event in webhook.events and _has_room(session, webhook.webhook_id):
-            session.add(_event(webhook.webhook_id, event, chat_id, data, now))
+            _add(session, _event(webhook.webhook_id, event, chat_id, data, now))
             listen(session, "after_commit", _announce, once=True)
 
 
@@ -95,7 +96,7 @@ def add(
         return
     row = _event(receiver, event, chat_id, data, datetime.now(UTC))
     row.next_at = due_at
-    session.add(row)
+    _add(session, row)
 
 
 def enqueue_test(webhook_id: str) -> str:
@@ -109,7 +110,7 @@ def enqueue_test(webhook_id: str) -> str:
         if not _has_room(session, webhook_id):
             raise RateLimited(RETRY_SECONDS[1])
         row = _event(webhook_id, TEST_EVENT, "", {}, datetime.now(UTC))
-        session.add(row)
+        _add(session, row)
         listen(session, "after_commit", _announce, once=True)
     return row.delivery_id
 
@@ -120,6 +121,11 @@ def _has_room(session: TenantSession, webhook_id: str) -> bool:
         return True
     log.warning("an event is not stored: %d deliveries to webhook %s are waiting", MOST_WAITING, webhook_id)
     return False
+
+
+def _add(session: TenantSession, row: OutboxRow) -> None:
+    session.add(row)
+    room.count(session, row.body)
 
 
 def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object], now: datetime) -> OutboxRow:

@@ -124,14 +124,17 @@ class InvalidFields(Invalid):
 
 
 class RateLimited(CallerError):
-    """Too many requests; `retry_after` seconds is when the next one can pass."""
+    """Too many requests; `retry_after` seconds is when the next one can pass.
+
+    Code `chats_full`: the tenant has written as much to its chats as it may in a day.
+    """
 
     code = "rate_limited"
     status = 429
     retryable = True
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(retry_after=retry_after)
+    def __init__(self, retry_after: int, code: str | None = None) -> None:
+        super().__init__(code, retry_after=retry_after)
         self.retry_after = retry_after
 
 

@@ -18,15 +18,15 @@ from pipelines.ask.chats.contract import message_part
 from settings import Settings
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
-from tenants.chats import consents, fanout, outbox, sites, store, undo
+from tenants.chats import branches, consents, fanout, files, outbox, room, sites, store, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import STATES, Event, State, after
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
+from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited, TryAgain
 from tenants.privacy import chat_people, persons
 from tenants.privacy.persons import Person
-from tenants.storage import bus
+from tenants.storage import bus, database, disk
 from tests.chats import tickets, webhook
 
 VISITOR = Tenant("acme", "visitor-1")
@@ -454,6 +454,68 @@ def test_a_webhook_has_so_many_deliveries_waiting(chat: Chat, monkeypatch: pytes
     (due,) = outbox.claim(10)
     outbox.settle(due)
     assert outbox.enqueue_test(webhook_id)
+
+
+def accepted(write: Callable[[], object]) -> int:
+    """Write until it is refused; return how often it was accepted."""
+    for number in range(100):
+        try:
+            write()
+        except RateLimited:
+            return number
+    raise AssertionError("never refused")
+
+
+def test_a_tenant_writes_so_many_bytes_a_day(chat: Chat, records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = records.model_copy(update={"chat_bytes_per_day": 5_000})
+    monkeypatch.setattr(room, "get_settings", lambda: limited)
+    webhook("chat.message")
+    branches.start(chat, store.messages(chat.chat_id))
+    first = store.post(chat.chat_id, "ы" * 700, client_id="c1")
+    with pytest.raises(RateLimited) as full:
+        branches.start(chat, store.messages(chat.chat_id))
+    assert full.value.code == "chats_full"
+    assert 0 < full.value.retry_after <= 86_400
+    assert accepted(lambda: store.post(chat.chat_id, "Вы тут?")) > 0
+    with pytest.raises(RateLimited):
+        store.start()
+    assert store.post(chat.chat_id, "", client_id="c1").message == first.message
+    version = first.chat.version
+    assert store.answer(chat.chat_id, version, "Да.", turn_id="t", body={}, failed=False) is not None
+    with acting_as(ANNA):
+        assert accepted(lambda: store.note(chat.chat_id, "ы" * 100)) > 0
+        with pytest.raises(RateLimited):
+            store.take(chat.chat_id)
+        with pytest.raises(RateLimited):
+            store.reply(chat.chat_id, "Здравствуйте", seen=99)
+    assert store.answer(chat.chat_id, version, "Уже скоро.", turn_id="t2", body={}, failed=False) is not None
+    with acting_as(Tenant("other", "visitor-1")):
+        store.start()
+
+
+def test_chats_leave_the_reserve_of_the_disk(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    posted = store.post(chat.chat_id, "Привет")
+    monkeypatch.setattr(disk, "free", lambda _: 0)
+    with pytest.raises(TryAgain) as full:
+        files.add(chat.chat_id, "a.txt", "text/plain", b"text")
+    assert full.value.code == "storage_full"
+    if database.is_shared():
+        return
+    with pytest.raises(TryAgain):
+        store.post(chat.chat_id, "Ещё")
+    with acting_as(ANNA), pytest.raises(TryAgain):
+        store.reply(chat.chat_id, "Здравствуйте", seen=1)
+    answer = store.answer(chat.chat_id, posted.chat.version, "Да.", turn_id="t", body={}, failed=False)
+    assert answer is not None, "what was accepted is answered"
+
+
+def test_a_branch_takes_the_newest_messages_that_fit(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "MAX_BYTES", 90)
+    for text in ("Раз", "Два", "ы" * 80, "ы" * 200):
+        store.post(chat.chat_id, text)
+    said = store.messages(chat.chat_id)
+    assert lines(branches.start(chat, said)) == [f"customer: {'ы' * 200}", "(branched_from)"]
+    assert lines(branches.start(chat, said[:3]))[:-1] == ["customer: Два", f"customer: {'ы' * 80}"]
 
 
 def test_deliveries_are_leased_retried_and_given_up(chat: Chat) -> None:
