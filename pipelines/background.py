@@ -67,7 +67,7 @@ class Background:
 
 def tidy(closing: Event, now: datetime | None = None) -> None:
     now = now or datetime.now(UTC)
-    retention.prune()
+    retention.prune(now, closing)
     with_chats = chats.tenants_with_chats()
     for tenant in Registry().list():
         if closing.is_set():
@@ -75,7 +75,7 @@ def tidy(closing: Event, now: datetime | None = None) -> None:
         with working_for(tenant.tenant_id, "jobs"):
             if tenant.tenant_id in with_chats:
                 files.prune(now)
-                chat_people.prune(now)
+                chat_people.prune(now, closing)
             for job_id in uploads.abandoned():
                 uploads.remove(job_id)
 

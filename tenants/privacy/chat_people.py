@@ -3,6 +3,8 @@
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
+from threading import Event
 
 from pydantic_core import to_jsonable_python
 from sqlalchemy import ColumnElement, and_, or_, select
@@ -13,12 +15,14 @@ from tenants.chats import files, outbox
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.store import messages
 from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
+from tenants.core.batches import repeat
 from tenants.desk import articles
 from tenants.storage import database
 from tenants.storage.tables import TicketRow
 
 _MAX_MESSAGES = 1_000_000
-_PRUNED_AT_ONCE = 500
+AT_ONCE = 50
+"""Chats that one transaction deletes, with their messages."""
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
@@ -57,11 +61,13 @@ def erase(subject: str | None, session_id: str | None) -> int:
         return session.remove(ChatRow, *_theirs(subject, session_id))
 
 
-def prune(now: datetime) -> int:
+def prune(now: datetime, closing: Event | None = None) -> int:
     """Delete the tenant's chats that are older than its policy allows, with all related data; return their number.
 
     A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. Questions
     from outside are deleted in any state after `ticket_days`.
+
+    :param closing: set when the process stops.
     """
     days = policy.current().chat_days
     outside = (ChatRow.session_id.is_not(None), ChatRow.updated_at < now - timedelta(days=get_settings().ticket_days))
@@ -73,8 +79,13 @@ def prune(now: datetime) -> int:
     with database.reading() as session:
         if session.scalar(select(ChatRow.chat_id).where(old).limit(1)) is None:
             return 0
+    return repeat(partial(_prune_some, old), AT_ONCE, closing)
+
+
+def _prune_some(old: ColumnElement[bool], most: int) -> int:
+    oldest = select(ChatRow.chat_id).where(old).order_by(ChatRow.updated_at).limit(most)
     with database.writing() as session:
-        ids = session.scalars(select(ChatRow.chat_id).where(old).limit(_PRUNED_AT_ONCE)).all()
+        ids = session.scalars(oldest).all()
         articles.unlink_chats(session, ids)
         for table in (OutboxRow, TicketRow, ChatRow):
             session.remove(table, table.chat_id.in_(ids))

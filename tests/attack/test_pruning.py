@@ -4,19 +4,25 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from threading import Event
+from typing import Any
 
 import pytest
-from sqlalchemy import event, func, select
+from sqlalchemy import ColumnElement, Table, event, func, select, update
 
 from settings import Settings
+from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
+from tenants.chats import store as store_of_chats
+from tenants.chats.tables import OutboxRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
+from tenants.privacy import chat_people, retention
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditRow
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.audits import entry
+from tests.chats import webhook
 from tests.installations import installed
 
 TURNS = 2_500
@@ -66,3 +72,41 @@ def test_what_cannot_be_pruned_of_one_tenant_leaves_the_others(
     store.prune_all(outdated, Event())
     assert links_of(ATTACKER, outdated) == TURNS
     assert links_of(VICTIM, outdated) == 1, "what is left says what was pruned"
+
+
+def test_expired_rows_are_pruned_in_small_transactions(outdated: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 10)
+    with acting_as(Tenant(ATTACKER, "anna")):
+        webhook("chat.message")
+        chat = store_of_chats.start()
+        for number in range(25):
+            store_of_chats.post(chat.chat_id, str(number))
+    with database.across_tenants(outdated, write=True) as session:
+        session.execute(update(OutboxRow).values(state="delivered", created_at=OLD))
+    deleted: list[int] = []
+
+    def count(*given: Any) -> None:  # noqa: ANN401 - the arguments of SQLAlchemy's event
+        if given[2].startswith("DELETE FROM outbox"):
+            deleted.append(given[1].rowcount)
+
+    event.listen(database.engine(outdated), "after_cursor_execute", count)
+    real, failed = retention._prune_some, list[str]()
+
+    def failing(table: Table, old: ColumnElement[bool], most: int) -> int:
+        if table.name == "conversations":
+            failed.append(table.name)
+            raise TimeoutError
+        return real(table, old, most)
+
+    monkeypatch.setattr(retention, "_prune_some", failing)
+    retention.prune()
+    assert (deleted, failed) == ([10, 10, 5], ["conversations"])
+
+
+def test_all_expired_chats_are_pruned_in_an_hour(outdated: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_people, "AT_ONCE", 10)
+    with acting_as(Tenant(VICTIM, "anna")):
+        policy.change(chat_days=30)
+        for _ in range(25):
+            store_of_chats.start()
+        assert chat_people.prune(datetime.now(UTC) + timedelta(days=31)) == 25
