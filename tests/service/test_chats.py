@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import time
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import httpx
@@ -17,6 +17,8 @@ from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import Site, SiteConfig
 from tenants.core.context import Tenant, acting_as
+from tests import desk
+from tests.desk import Browser
 from tests.service.serving import Server, in_force, problem
 
 SHOP, GLOBEX = "https://shop.example", "https://globex.example"
@@ -358,6 +360,18 @@ def test_a_person_takes_over_answers_and_gives_back(ivan: Visitor, operator: htt
     written = ivan.send("GET", f"/chats/{chat_id}/transcript")
     assert "Ольга\nЗдравствуйте!" in written.text
     assert "постоянный" not in written.text
+
+
+def test_the_desk_says_that_another_answer_was_asked_for(ivan: Visitor, anybody: httpx.Client) -> None:
+    chat_id = begun(ivan)
+    read = events(ivan, chat_id, "message:bot", once_open=lambda: ivan.say(chat_id, "Что значит код E20?"))
+    turn_id, seq = read[-1][1]["turn_id"], cast(int, read[-1][1]["seq"])
+    ivan.send("POST", f"/chats/{chat_id}/regenerate", turn_id=turn_id).raise_for_status()
+    events(ivan, chat_id, "message:bot", after=seq)
+    browser = Browser(anybody, desk.secret_of(desk.staff("acme", {"Олег": "operator"})["Олег"]))
+    for shown in (browser.get(f"/desk/chat/{chat_id}"), ivan.send("GET", f"/chats/{chat_id}/transcript")):
+        assert "Клиент попросил ответить заново." in shown.text
+        assert "asked_again" not in shown.text
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
+from tests import desk
+from tests.desk import Browser
 from tests.mail_servers import MailFolder, MailServer, holding_mail, receiving_mail
 from tests.service.serving import Server, environment, in_force, serving
 from tests.service.test_chats import begun, visitor
@@ -90,3 +92,20 @@ def test_a_reply_and_its_answer_go_by_e_mail(
         mailbox.mails.append(answer.as_bytes())
         wait_until(lambda: chat()["messages"][-1]["author"] == "customer")
         assert chat()["messages"][-1]["text"] == "Спасибо, жду."
+
+
+def test_the_desk_says_why_an_email_was_refused(posted: tuple[Server, Settings], smtp: MailServer) -> None:
+    server, _ = posted
+    smtp.refusal = "550 no such user"
+    with acting_as(Tenant(TENANT, "admin")):
+        site = sites.add("Магазин", ["https://shop.example"])
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        customer = visitor(client, site)
+        chat_id = begun(customer)
+        customer.send("POST", f"/chats/{chat_id}/person").raise_for_status()
+        customer.send("POST", f"/chats/{chat_id}/contact", contact=CUSTOMER).raise_for_status()
+        operator = Browser(client, desk.secret_of(desk.staff(TENANT, {"Ольга": "operator"})["Ольга"]))
+        path = f"/desk/chat/{chat_id}"
+        operator.post(f"{path}/reply", {"text": "Мастер приедет завтра.", "seen": "9"})
+        wait_until(lambda: "Письмо клиенту не доставлено" in operator.get(path).text)
+        assert "не доставлено: почтовый сервер отказал (код 550)." in operator.get(path).text

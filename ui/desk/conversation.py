@@ -189,6 +189,7 @@ def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
     if message.text or "event" not in message.body:
         return message.text
     event, login = str(message.body.get("event", "")), str(message.body.get("operator", ""))
-    code = str(message.body.get("fault", ""))
-    fault = text_or(code, f"desk.chat.email_fault.{code}", locale)
+    recorded = str(message.body.get("fault", ""))
+    kind, _, code = recorded.partition(" ")
+    fault = text_or(recorded, f"desk.chat.email_fault.{kind}", locale, code=code)
     return text_or(event, f"chats.event.{event}", locale, name=message.name or people.get(login, login), fault=fault)

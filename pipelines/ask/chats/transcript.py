@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from components.language.texts import text
+from components.language.texts import text, text_or
 from tenants.chats import store
 from tenants.chats.records import Chat, Line
 
@@ -39,8 +39,4 @@ def _author(line: Line, locale: str) -> str:
 def _event(line: Line, locale: str) -> str:
     if line.text:
         return line.text
-    try:
-        return text(f"chats.event.{line.event}", locale, name=line.name)
-    except KeyError:
-        # What only the widget cares about, such as that an answer was asked for again.
-        return ""
+    return text_or("", f"chats.event.{line.event}", locale, name=line.name)
