@@ -17,7 +17,7 @@ from tenants.core.context import Tenant, acting_as
 from tests import desk
 from tests.desk import Browser
 from tests.mail_servers import MailFolder, MailServer, holding_mail, receiving_mail
-from tests.service.serving import Server, environment, in_force, serving
+from tests.service.serving import ARTICLES, Server, environment, in_force, serving
 from tests.service.test_chats import begun, visitor
 from tests.webhooks import wait_until
 
@@ -109,3 +109,32 @@ def test_the_desk_says_why_an_email_was_refused(posted: tuple[Server, Settings],
         operator.post(f"{path}/reply", {"text": "Мастер приедет завтра.", "seen": "9"})
         wait_until(lambda: "Письмо клиенту не доставлено" in operator.get(path).text)
         assert "не доставлено: почтовый сервер отказал (код 550)." in operator.get(path).text
+
+
+def test_a_drop_of_the_evaluation_goes_by_email(posted: tuple[Server, Settings], smtp: MailServer) -> None:
+    server, settings = posted
+    with acting_as(Tenant(TENANT, "admin")):
+        policy.change(alert_email="boss@shop.example")
+    scopes = ("ingest", "operate", "admin")
+    headers = {"Authorization": f"Bearer {issue(settings, TENANT, scopes=scopes, subject='olga', ttl_seconds=600)}"}
+    with httpx.Client(base_url=server.url, timeout=60, headers=headers) as client:
+        client.post("/ingest/run", json={"documents": ARTICLES}).raise_for_status()
+        wordings = ("Что значит код E20?", "Что означает E20?", "ошибка E20 что делать", "Машина показывает ошибку E20")
+        asked = [{"question": one, "facts": ["не сливается"]} for one in wordings]
+        asked += [{"question": one.replace("E20", "E10"), "facts": ["не поступает"]} for one in wordings]
+        client.post("/evaluation/questions", json={"questions": asked}).raise_for_status()
+
+        def run(number: int) -> None:
+            client.post("/evaluation/results").raise_for_status()
+            wait_until(lambda: _states(client) == ["done"] * number)
+
+        run(1)
+        client.delete("/documents/errors.md").raise_for_status()
+        run(2)
+        wait_until(lambda: bool(smtp.received))
+    (alert,) = smtp.received
+    assert (alert["To"], "снизилось" in alert["Subject"]) == ("boss@shop.example", True)
+
+
+def _states(client: httpx.Client) -> list[str]:
+    return [one["state"] for one in client.get("/evaluation/results").raise_for_status().json()["results"]]

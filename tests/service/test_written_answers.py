@@ -160,6 +160,35 @@ def test_an_answer_that_cannot_be_checked_reaches_a_person(
     assert chat_id in operator.get("/desk").text
 
 
+DESCALING = {
+    "doc_id": "descaling.md",
+    "title": "Как убрать накипь в чайнике",
+    "text": "Чтобы убрать накипь в чайнике, вскипятите воду с уксусом. После этого дважды промойте чайник чистой водой.",
+}
+IN_OTHER_WORDS = "Убрать накипь: прокипятить чайник, добавив уксус и соль"
+
+
+def test_a_rejected_approach_in_other_words_is_left_out(
+    written: httpx.Client,
+    models: Simulator,
+    token: Callable[..., str],
+    ingest: Callable[..., httpx.Response],
+) -> None:
+    ingest("written", [DESCALING]).raise_for_status()
+    question = {"question": "Как убрать накипь в чайнике?"}
+    assert "уксусом" in written.post("/ask/run", json=question).json()["answer"]["text"]
+    editor = {"Authorization": f"Bearer {token('written', 'ingest')}"}
+    rejected = {"text": IN_OTHER_WORDS, "reason": "Портит прокладку"}
+    created = written.put("/rejected", json=rejected, headers=editor).raise_for_status().json()
+    models.set_knobs(Knobs())
+    answer = written.post("/ask/run", json=question).json()["answer"]
+    assert "proposals" in [call.task for call in models.calls]
+    assert "уксусом" not in answer["text"]
+    assert "промойте чайник" in answer["text"]
+    assert "Портит прокладку" in answer["notice"]
+    written.delete(f"/rejected/{created['rejected_id']}", headers=editor).raise_for_status()
+
+
 @pytest.fixture
 def sampled(installation: Settings, written: httpx.Client) -> Iterator[None]:
     """The profile of the tenant with another value in one line, until the test ends."""
