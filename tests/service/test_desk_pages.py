@@ -412,6 +412,26 @@ def test_whoever_wants_to_hears_that_somebody_waits_and_sees_how_many(
         assert page.evaluate("window.tones") == 4
 
 
+def test_all_gaps_of_a_page_are_dismissed_at_once(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], acme: httpx.Client
+) -> None:
+    for question in ("Можно ли покрасить корпус?", "Есть ли прокат пылесосов?"):
+        acme.post("/ask/run", json={"question": question}).raise_for_status()
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = context.new_page()
+        page.goto(f"{server.url}/desk/gaps")
+        rows, everything = page.locator(".gap input[type=checkbox]"), page.get_by_label("Выбрать все на странице")
+        number = rows.count()
+        assert number >= 2
+        everything.check()
+        expect(page.locator(".gap input:checked")).to_have_count(number)
+        rows.first.uncheck()
+        expect(everything).not_to_be_checked()
+        everything.check()
+        page.locator("#bulk").get_by_role("button", name="Отклонить").click()
+        expect(page.get_by_role("link", name="Отклонённые")).to_contain_text(str(number))
+
+
 @pytest.mark.parametrize(
     ("key", "code", "searches"),
     [(".", "Slash", True), ("/", "Slash", True), (".", "Period", False), (",", "Comma", False)],

@@ -6,6 +6,7 @@ import { listen } from './keys';
 import { Live } from './live';
 import { remember } from './merge';
 import { follow } from './polling';
+import { offerSelecting } from './selecting';
 import { writeTimes } from './times';
 import { followJob, watchUploads } from './uploads';
 
@@ -25,6 +26,7 @@ document.addEventListener('click', ({ target }) => {
 listen();
 follow();
 offerCopying();
+offerSelecting();
 watchUploads();
 followJob();
 
