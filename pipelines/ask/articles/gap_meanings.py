@@ -8,6 +8,7 @@ import numpy as np
 
 from components.embed.dense import EmbeddingFailed, embed_question
 from components.language.encoder_settings import DenseSettings, settings_from
+from components.language.identifiers import codes
 from components.language.words import stems
 from tenants.audit.entry import searchable
 from tenants.core.errors import OporaError
@@ -46,8 +47,8 @@ def _grouped(listed: Sequence[Gap]) -> tuple[Group, ...]:
         # An index that cannot be read is no reason to hide what was asked.
         dense = None
     if dense is None:
-        return gap_groups.grouped(replace(gap, vector=None) for gap in listed)
-    return gap_groups.grouped(_embedded(listed, dense), ALIKE)
+        return gap_groups.grouped((replace(gap, vector=None) for gap in listed), codes_of=codes)
+    return gap_groups.grouped(_embedded(listed, dense), ALIKE, codes_of=codes)
 
 
 def _embedded(listed: Sequence[Gap], dense: DenseSettings) -> Iterable[Gap]:

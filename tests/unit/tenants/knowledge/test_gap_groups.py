@@ -1,15 +1,20 @@
 """Gaps grouped by meaning: always the same way, each gap once."""
 
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.language.identifiers import codes
 from tenants.core import fairness
-from tenants.knowledge.gap_groups import grouped
+from tenants.knowledge import gap_groups
 from tenants.knowledge.gaps import Gap
 from tests.audits import AT
+
+grouped = partial(gap_groups.grouped, codes_of=codes)
 
 
 def gap(gap_id: str, *stems: str, count: int = 1, doc_ids: tuple[str, ...] = ()) -> Gap:
@@ -33,6 +38,15 @@ def test_what_shares_half_of_its_stems_is_one_group() -> None:
         ["???"],
     ]
     assert (result[0].count, result[0].doc_ids) == (5, ("payment", "prices", "banks"))
+
+
+def test_questions_about_different_codes_are_never_one_group() -> None:
+    alike = ["Машина показывает E20", "Машина показывает E401", "Машина показывает Е20?", "Машина показывает"]
+    vector = np.array([1.0, 0.0], np.float32).tobytes()
+    gaps = [replace(gap(question, "машин", "показыва"), vector=vector) for question in alike]
+    for threshold in (None, 0.9):
+        found = [[one.question for one in group.gaps] for group in grouped(gaps, threshold)]
+        assert found == [[alike[0], alike[2], alike[3]], [alike[1]]]
 
 
 stems = st.sets(st.sampled_from("абвгд"), max_size=4)
