@@ -16,7 +16,7 @@ from tenants.chats.change import changing
 from tenants.chats.records import Body, HandoffRequest
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
-from tenants.desk import articles, evaluations, feedback, invitations, operators, providers, replies, sessions
+from tenants.desk import articles, evaluations, feedback, invitations, operators, replies, sessions, sso_providers
 from tenants.desk.articles import Draft
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator
@@ -134,7 +134,7 @@ def _settings() -> None:
     policy.change(hours=Hours(zone="UTC", week={}, away={"ru": WORST}))
     roles = {WORST: "admin"}
     given = {"issuer": "https://id.invalid", "client_id": WORST, "role_claim": WORST, "roles": roles}
-    providers.put(providers.parsed(given))
+    sso_providers.put(sso_providers.parsed(given))
     tool = kept_tool(TENANT)
     described = {"title": ALL[:200], "description": ALL[:1_000], "answer": ALL[:2_000]}
     tool.definition = {**tool.definition, **described, "url": "http://127.0.0.1:9/'><script>hit()</script>"}

@@ -18,7 +18,7 @@ from tenants.chats.records import Body, Chat
 from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
-from tenants.desk import articles, feedback, invitations, operators, providers, replies
+from tenants.desk import articles, feedback, invitations, operators, replies, sso_providers
 from tenants.desk.articles import Draft
 from tenants.desk.operators import Operator
 from tenants.knowledge import agreements, documents, rejected, tools
@@ -174,7 +174,7 @@ def _settings() -> str:
     policy.change(queue_minutes=30)
     tools.put(tools.parsed(tool_of(TENANT) | {"title": "Где заказ", "url": "http://127.0.0.1:9/orders"}))
     given = {"issuer": "https://id.invalid", "client_id": "opora-desk", "client_secret": "hush"}
-    providers.put(providers.parsed(given | {"domains": ["pristan.example"], "default_role": "operator"}))
+    sso_providers.put(sso_providers.parsed(given | {"domains": ["pristan.example"], "default_role": "operator"}))
     replies.add("Приветствие", "Здравствуйте! Меня зовут {operator}, помогу разобраться.")
     replies.add("Номер обращения", "Ваше обращение {ticket} у нас, вернёмся с ответом сегодня.")
     replies.add("Возврат: что нужно", "Для возврата понадобятся чек и упаковка. Курьер заберёт товар бесплатно.")

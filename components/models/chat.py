@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from haystack.dataclasses import ChatMessage
 
 from components.models.breaker import Upstream, upstream
+from components.models.call_format import Generator, address, provider
 from components.models.calls import Tier, current
 from components.models.chat_call import ChatCall, OnText, Request
 from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import FOLDER, Prompt, prompt
-from components.models.providers import Generator, address, provider
 from components.nested import Nested
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from components.models.attempts import in_background
+from components.models.call_format import Generator, is_complete, is_cut_off, prepared, provider, tokens
 from components.models.calls import Call, CallOutcome, Calls, Tier, caller
 from components.models.failures import Interrupted, ModelFailed, failure_of
-from components.models.providers import Generator, is_complete, is_cut_off, prepared, provider, tokens
 from tenants.access import spending
 from tenants.core.context import tenant_id
 

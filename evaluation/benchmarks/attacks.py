@@ -20,7 +20,7 @@ from pipelines import pages
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import operators, providers
+from tenants.desk import operators, sso_providers
 
 ATTACKER = "mallory"
 SITE = "site_of_mallory"
@@ -59,7 +59,7 @@ def prepare(provider_port: int) -> None:
         sites.add(SITE, [SHOP], SiteConfig(), key=SITE)
         operators.add(LOGIN, PASSWORD, role="admin")
         issuer = {"issuer": f"http://127.0.0.1:{provider_port}", "client_id": "desk", "client_secret": "hush"}
-        providers.put(providers.parsed({**issuer, "domains": ["shop.example"]}))
+        sso_providers.put(sso_providers.parsed({**issuer, "domains": ["shop.example"]}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from components.language.figures import number
 from components.language.texts import text
 from components.models.attempts import attempt
 from components.models.breaker import Upstream
+from components.models.call_format import Generator
 from components.models.calls import CallOutcome, collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
-from components.models.providers import Generator
 from components.models.structured import Form, parsed
 from components.nested import from_description
 from pipelines.ask import model_servers

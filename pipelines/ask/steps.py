@@ -18,8 +18,8 @@ from haystack.tracing.tracer import Span, Tracer, enable_tracing, tracer
 
 from components.language.marks import on_one_line
 from components.models import calls
+from components.models.call_format import provider_named, tokens
 from components.models.calls import Call, calling_from, collect_calls
-from components.models.providers import provider_named, tokens
 from tenants.core.scoped import scoped
 
 Outputs: TypeAlias = Mapping[str, Any]

@@ -1,23 +1,21 @@
 """Webhooks: receivers of chat events, with the secrets that sign them."""
 
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from secrets import token_bytes, token_hex
+from datetime import UTC, datetime
+from secrets import token_hex
 
 from sqlalchemy import select
 
 from tenants.accounts import changes
 from tenants.chats.outbox import EVENT_NAMES, MAIL, EventName
 from tenants.chats.tables import WebhookRow
+from tenants.chats.webhook_signing import new_secret, signing_secrets
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
 
 MAX_WEBHOOKS = 20
 """Receivers of a tenant. Each one gets a row in the outbox for every message of a chat."""
-OVERLAP = timedelta(hours=24)
-"""Time for which the previous secret keeps signing after a rotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
         webhook_id=token_hex(8),
         url=url,
         events=list(_checked_events(events)),
-        secrets=[_secret(datetime.now(UTC))],
+        secrets=[new_secret(datetime.now(UTC))],
         created_at=datetime.now(UTC),
     )
     with database.writing() as session:
@@ -73,11 +71,11 @@ def remove(webhook_id: str) -> None:
 
 
 def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
-    """Sign with a new secret; the previous one signs too, for `OVERLAP`."""
+    """Sign with a new secret; the previous one signs too, for `webhook_signing.OVERLAP`."""
     now = now or datetime.now(UTC)
     with database.writing() as session:
         row = _existing(session.find(WebhookRow, webhook_id, lock=True))
-        row.secrets = [_secret(now), row.secrets[0]]
+        row.secrets = [new_secret(now), row.secrets[0]]
         changes.note(session, "webhook", "rotated", webhook_id)
     return _webhook(row, now)
 
@@ -89,10 +87,6 @@ def _checked_events(events: Sequence[str]) -> tuple[EventName, ...]:
     return tuple(name for name in EVENT_NAMES if not events or name in events)
 
 
-def _secret(now: datetime) -> dict[str, str]:
-    return {"secret": f"whsec_{b64encode(token_bytes(32)).decode()}", "created_at": now.isoformat()}
-
-
 def _existing(row: WebhookRow | None) -> WebhookRow:
     if row is None or row.webhook_id == MAIL:
         raise NotFound("webhook_unknown")
@@ -100,9 +94,5 @@ def _existing(row: WebhookRow | None) -> WebhookRow:
 
 
 def _webhook(row: WebhookRow, now: datetime | None = None) -> Webhook:
-    now = now or datetime.now(UTC)
-    newest, *older = row.secrets
-    # An older secret counts from the moment that the newer one took its place.
-    overlapping = now - datetime.fromisoformat(newest["created_at"]) < OVERLAP
-    secrets = (newest["secret"], *(one["secret"] for one in older if overlapping))
+    secrets = signing_secrets(row.secrets, now or datetime.now(UTC))
     return Webhook(row.webhook_id, row.url, tuple(row.events), secrets, row.created_at)

@@ -9,7 +9,7 @@ import pytest
 from pipelines import pages
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import providers
+from tenants.desk import sso_providers
 from tests import desk
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.provider import CLIENT, SECRET, IdentityProvider, providing
@@ -36,9 +36,9 @@ def provider(installation: Settings) -> Iterator[IdentityProvider]:
     with in_force(installation), acting_as(Tenant(ATTACKER, "admin")), providing() as running:
         running.person = {"email": "vera@shop.example", "email_verified": True}
         given = {"issuer": running.issuer, "client_id": CLIENT, "client_secret": SECRET}
-        providers.put(providers.parsed({**given, "domains": ["shop.example"], "default_role": "operator"}))
+        sso_providers.put(sso_providers.parsed({**given, "domains": ["shop.example"], "default_role": "operator"}))
         yield running
-        providers.remove()
+        sso_providers.remove()
 
 
 def test_no_foreign_page_signs_an_operator_in(server: Server, provider: IdentityProvider) -> None:

@@ -18,7 +18,7 @@ from settings import Settings
 from tenants.access.keys import Key
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy
-from tenants.desk import providers
+from tenants.desk import sso_providers
 from tests import desk
 from tests.attack.attacking import ATTACKER, SlowTool
 from tests.service.serving import Server, in_force
@@ -37,7 +37,7 @@ def provider(installation: Settings) -> Iterator[SilentServer]:
     with silent_server() as silent:
         given = {"issuer": f"http://127.0.0.1:{silent.port}", "client_id": "desk", "client_secret": "hush"}
         with in_force(installation), acting_as(Tenant(ATTACKER, "admin")):
-            providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
+            sso_providers.put(sso_providers.parsed({**given, "domains": ["shop.example"]}))
         yield silent
 
 
@@ -90,7 +90,7 @@ def test_a_tenant_keeps_few_documents_of_providers(monkeypatch: pytest.MonkeyPat
     with acting_as(Tenant(ATTACKER, "admin")):
         for number in range(20):
             given = {"issuer": f"https://login.example/{number}", "client_id": "desk", "client_secret": "hush"}
-            address, _ = signing_in.begin(providers.parsed(given), "https://help.example/desk/sso-callback", "")
+            address, _ = signing_in.begin(sso_providers.parsed(given), "https://help.example/desk/sso-callback", "")
             assert address.startswith(f"https://login.example/{number}/authorize?")
     assert sum(map(len, signing_in._documents.values())) == 4
 
@@ -109,7 +109,7 @@ def test_keys_of_a_provider_are_parsed_one_at_a_time(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(oidc, "public_key", counted)
     given = {"issuer": issuer, "client_id": "desk", "client_secret": "hush", "domains": ["shop.example"]}
     with acting_as(Tenant(ATTACKER, "admin")):
-        assert SignIn()._key(providers.parsed(given), "k2799").kid == "k2799"
+        assert SignIn()._key(sso_providers.parsed(given), "k2799").kid == "k2799"
     assert parsed == ["k2799"]
 
 

@@ -11,7 +11,7 @@ from evaluation.benchmarks.attacks import SHOP
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import providers
+from tenants.desk import sso_providers
 from tenants.storage import database
 from tests.attack.attacking import ATTACKER, VICTIM, add_site
 from tests.provider import CLIENT, SECRET, providing
@@ -123,7 +123,7 @@ def test_links_are_those_of_the_public_address(behind: tuple[Server, Settings]) 
     server, settings = behind
     with in_force(settings), acting_as(Tenant(ATTACKER, "admin")), providing() as provider:
         given = {"issuer": provider.issuer, "client_id": CLIENT, "client_secret": SECRET}
-        providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
+        sso_providers.put(sso_providers.parsed({**given, "domains": ["shop.example"]}))
         begun = httpx.get(f"{server.url}/desk/sso/{ATTACKER}", headers={"Host": "help.shop.example"})
     target = httpx.URL(begun.headers["location"])
     assert target.params["redirect_uri"] == f"{PUBLIC}/desk/sso-callback/{ATTACKER}"

@@ -8,7 +8,7 @@ import pytest
 
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import operators, providers
+from tenants.desk import operators, sso_providers
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.provider import CLIENT, SECRET, IdentityProvider, providing
 from tests.service.serving import Server, in_force
@@ -22,11 +22,11 @@ def honest(installation: Settings) -> Iterator[IdentityProvider]:
     with in_force(installation), acting_as(Tenant(VICTIM, "admin")), providing() as running:
         running.person = {"email": PERSON, "email_verified": True}
         given = {"issuer": running.issuer, "client_id": CLIENT, "client_secret": SECRET, "default_role": "operator"}
-        providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
+        sso_providers.put(sso_providers.parsed({**given, "domains": ["shop.example"]}))
         yield running
         if PERSON in {one.login for one in operators.all()}:
             operators.remove(PERSON, even_last=True)
-        providers.remove()
+        sso_providers.remove()
 
 
 def come_back(server: Server, **given: str) -> int:
@@ -61,7 +61,7 @@ def test_a_code_reaches_no_provider_of_another_tenant(
         for tenant_id, provider in ((VICTIM, honest), (ATTACKER, hostile)):
             with acting_as(Tenant(tenant_id, "admin")):
                 given = {"issuer": provider.issuer, "client_id": CLIENT, "client_secret": SECRET}
-                providers.put(providers.parsed({**given, "domains": ["shop.example"]}))
+                sso_providers.put(sso_providers.parsed({**given, "domains": ["shop.example"]}))
         of_attacker = httpx.get(f"{server.url}/desk/sso/{VICTIM}").headers["location"]
         of_person = httpx.get(f"{server.url}/desk/sso/{ATTACKER}")
         state = dict(parse_qsl(urlsplit(of_person.headers["location"]).query))["state"]
@@ -70,5 +70,5 @@ def test_a_code_reaches_no_provider_of_another_tenant(
         assert httpx.get(back, headers={"Cookie": cookie}).status_code == 403
         for tenant_id in (VICTIM, ATTACKER):
             with acting_as(Tenant(tenant_id, "admin")):
-                providers.remove()
+                sso_providers.remove()
     assert stolen == []

@@ -15,7 +15,7 @@ from settings import Settings
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import operators, providers, sessions
+from tenants.desk import operators, sessions, sso_providers
 from tenants.storage import database
 from tests import desk
 from tests.browser.conftest import launched
@@ -50,7 +50,7 @@ def provider(place: Settings) -> Iterator[IdentityProvider]:
         running.person = {"email": EMAIL, "email_verified": True, "name": "Вера"}
         given = {"issuer": running.issuer, "client_id": CLIENT, "client_secret": SECRET}
         rules = {"domains": ["shop.example"], "default_role": "operator", "role_claim": "groups"}
-        providers.put(providers.parsed({**given, **rules, "roles": {"editors": "editor", "admins": "admin"}}))
+        sso_providers.put(sso_providers.parsed({**given, **rules, "roles": {"editors": "editor", "admins": "admin"}}))
         yield running
         if EMAIL in {one.login for one in operators.all()}:
             operators.remove(EMAIL, even_last=True)
@@ -194,9 +194,9 @@ def test_login_of_another_tenant_stays_theirs(client: httpx.Client, provider: Id
 def test_only_those_who_were_added_come_in_where_nobody_else_may(
     client: httpx.Client, provider: IdentityProvider
 ) -> None:
-    known = providers.own()
+    known = sso_providers.own()
     assert known is not None
-    providers.put(known.model_copy(update={"default_role": None, "client_secret": None}))
+    sso_providers.put(known.model_copy(update={"default_role": None, "client_secret": None}))
     refused(come_back(client, *begin(client)), "Доступ закрыт")
     provider.person["email"] = "guest@elsewhere.example"
     operators.add("guest@elsewhere.example", desk.PASSWORD, role="operator")
@@ -252,7 +252,7 @@ def test_where_there_is_no_single_sign_on_the_page_says_so(client: httpx.Client,
     pages_of = [client.get(f"/desk/sso/{tenant}") for tenant in ("other", "nobody")]
     assert [page.status_code for page in pages_of] == [404, 404]
     assert pages_of[0].text == pages_of[1].text
-    providers.put(providers.parsed({"issuer": "https://id.invalid", "client_id": CLIENT}))
+    sso_providers.put(sso_providers.parsed({"issuer": "https://id.invalid", "client_id": CLIENT}))
     assert client.get("/desk/sso/signed").status_code == 503
 
 
@@ -261,11 +261,11 @@ def test_the_secret_is_encrypted_and_does_not_follow_to_another_address(provider
         stored = session.connection().exec_driver_sql("SELECT client_secret FROM sign_in_providers").scalars().all()
     assert stored
     assert not [one for one in stored if SECRET in one]
-    known = providers.own()
+    known = sso_providers.own()
     assert known is not None
     assert known.secret == SECRET
     elsewhere = {"issuer": "https://evil.example", "client_id": CLIENT}
-    assert providers.put(providers.parsed(elsewhere)).secret == ""
+    assert sso_providers.put(sso_providers.parsed(elsewhere)).secret == ""
     assert SECRET not in str([(one.before, one.after) for one in changes.latest("sign_in")])
 
 

@@ -11,8 +11,8 @@ from pipelines.routes import OpenRouter
 from tenants.accounts import changes, policy
 from tenants.accounts.changes import Area, SettingChange
 from tenants.accounts.policy import Policy
-from tenants.desk import providers
-from tenants.desk.providers import Provider, TenantRole
+from tenants.desk import sso_providers
+from tenants.desk.sso_providers import Provider, TenantRole
 
 _POLICY, _SIGN_IN = "/settings/policy", "/settings/sign-in"
 
@@ -94,19 +94,19 @@ def read_sign_in() -> SignInAnswer:
 @router.put(_SIGN_IN)
 def set_sign_in(body: Provider) -> SignInAnswer:
     """Set the identity provider. If `client_secret` is omitted, the stored one is kept for the same client."""
-    providers.put(body)
+    sso_providers.put(body)
     return sign_in_answer()
 
 
 @router.delete(_SIGN_IN)
 def remove_sign_in() -> SignInAnswer:
     """Remove the identity provider: passwords only."""
-    providers.remove()
+    sso_providers.remove()
     return sign_in_answer()
 
 
 def sign_in_answer() -> SignInAnswer:
-    provider = providers.own()
+    provider = sso_providers.own()
     if provider is None:
         return SignInAnswer(provider=None)
     shown = provider.model_dump(exclude={"client_secret"})

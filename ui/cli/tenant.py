@@ -20,7 +20,7 @@ from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry, TenantRecord
 from tenants.core.context import COMMAND_LINE, SCOPES
 from tenants.core.errors import Invalid
-from tenants.desk import invitations, providers
+from tenants.desk import invitations, sso_providers
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
@@ -155,9 +155,9 @@ def tenant_sign_in(
 ) -> None:
     with acting_for(tenant_id):
         if file is not None:
-            providers.put(providers.parsed(read_json(file, "provider_invalid", field=file.name)))
+            sso_providers.put(sso_providers.parsed(read_json(file, "provider_invalid", field=file.name)))
         elif clear:
-            providers.remove()
+            sso_providers.remove()
         print_json(sign_in_answer())
 
 

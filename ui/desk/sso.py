@@ -23,8 +23,8 @@ from tenants.access.quotas import RateLimiter
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, Forbidden, NotFound
-from tenants.desk import providers, sessions
-from tenants.desk.providers import Provider
+from tenants.desk import sessions, sso_providers
+from tenants.desk.sso_providers import Provider
 from ui.desk.account import ATTEMPTS_OF_ADDRESS, NO_TENANT
 from ui.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
 from ui.desk.view import SEE_OTHER, Desk, back_to, home
@@ -119,7 +119,7 @@ def provider_of(tenant_id: str) -> Provider:
     if not Registry().exists(tenant_id):
         raise NotFound("sso_unavailable")
     with acting_as(Tenant(tenant_id, "sign-in")):
-        provider = providers.own()
+        provider = sso_providers.own()
     if provider is None:
         raise NotFound("sso_unavailable")
     return provider

@@ -1,5 +1,4 @@
-"""Delivery of the outbox: chat events to the tenants' webhooks, signed by Standard Webhooks
-(https://www.standardwebhooks.com), and e-mails (`outgoing`).
+"""Delivery of the outbox: chat events to the tenants' webhooks (signed by `webhook_signing`), and e-mails (`outgoing`).
 
 Deliveries to one receiver are sequential, to different receivers parallel: a hanging receiver delays only itself. After
 three requests in a row without an answer, it gets none for a minute. A tenant has a share of the threads, and e-mails
@@ -8,21 +7,18 @@ the same id for more than a day, then marked dead until an operator resends it. 
 reached only if `OPORA_TOOL_NETWORKS` lists the network.
 """
 
-import hmac
 import logging
-from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from threading import Event, Lock
-from time import time
 
 from components.ingest.fetch import Fetcher, is_permitted
 from components.models.breaker import Breaker
 from pipelines.ask.chats import outgoing
 from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import Delivery
+from tenants.chats.webhook_signing import signed_headers
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound, OporaError, trail
 
@@ -75,7 +71,7 @@ class WebhookDelivery:
                 with self._lock:
                     self._breakers.pop(key, None)
                 return
-            headers = signed(delivery, webhook.secrets)
+            headers = signed_headers(delivery.delivery_id, delivery.body, webhook.secrets)
             with self._lock:
                 breaker = self._breakers.setdefault(key, Breaker(FAILURES, self._rest_seconds))
             try:
@@ -122,20 +118,3 @@ class WebhookDelivery:
             self.start_due()
         except Exception as error:
             log.error("webhooks: %s", trail(error))
-
-
-def signed(delivery: Delivery, secrets: Sequence[str]) -> Mapping[str, str]:
-    """Return the headers of a delivery: its id, the same at each attempt, the time, and a signature by each secret."""
-    moment = str(int(time()))
-    content = f"{delivery.delivery_id}.{moment}.{delivery.body}".encode()
-    return {
-        "content-type": "application/json",
-        "webhook-id": delivery.delivery_id,
-        "webhook-timestamp": moment,
-        "webhook-signature": " ".join(f"v1,{_signature(secret, content)}" for secret in secrets),
-    }
-
-
-def _signature(secret: str, content: bytes) -> str:
-    key = b64decode(secret.removeprefix("whsec_"))
-    return b64encode(hmac.new(key, content, sha256).digest()).decode()

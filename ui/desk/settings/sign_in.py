@@ -10,7 +10,7 @@ from pipelines.connections import public_url
 from pipelines.routes import OpenRouter
 from tenants.core import context
 from tenants.core.errors import Invalid, OporaError
-from tenants.desk import providers
+from tenants.desk import sso_providers
 from tenants.desk.operators import TENANT_ROLES
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Form, Typed
@@ -30,16 +30,16 @@ def router(desk: Desk) -> OpenRouter:
     @endpoints.post(_PATH)
     @or_again(lambda refused, form: page(form, refused), Invalid)
     def save_provider(form: Typed) -> Response:
-        providers.put(providers.parsed(_form().read(form)))
+        sso_providers.put(sso_providers.parsed(_form().read(form)))
         return pages.saved(_PATH)
 
     @endpoints.post(f"{_PATH}/remove")
     def remove_provider() -> Response:
-        providers.remove()
+        sso_providers.remove()
         return pages.saved(_PATH)
 
     def page(form: FormData | None = None, refused: OporaError | None = None, *, saved: str = "") -> Response:
-        stored = providers.own()
+        stored = sso_providers.own()
         # A secret is never sent back.
         values = stored.model_dump(exclude={"client_secret"}) if stored else {}
         fault, fields = _form().shown(values, form, refused)

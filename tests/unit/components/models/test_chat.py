@@ -15,10 +15,10 @@ from haystack.dataclasses import ChatMessage
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
 from components.models import breaker
+from components.models.call_format import Generator
 from components.models.calls import Calls, Tier, collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
-from components.models.providers import Generator
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator

@@ -17,11 +17,11 @@ from haystack.utils import Secret
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
 from components.models import breaker
+from components.models.call_format import Generator
 from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.chat_call import OnText
 from components.models.failures import Interrupted, ModelFailed
-from components.models.providers import Generator
 
 ENDLESS = 10_000_000
 

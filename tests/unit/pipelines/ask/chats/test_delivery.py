@@ -10,10 +10,11 @@ from standardwebhooks import Webhook as Receiver
 from standardwebhooks import WebhookVerificationError
 
 from pipelines.ask.chats import outgoing
-from pipelines.ask.chats.delivery import FAILURES, MAIL_WORKERS, TENANT_WORKERS, WORKERS, WebhookDelivery, signed
+from pipelines.ask.chats.delivery import FAILURES, MAIL_WORKERS, TENANT_WORKERS, WORKERS, WebhookDelivery
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.chats import mail, outbox, store, webhooks
+from tenants.chats.webhook_signing import OVERLAP, signed_headers
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
@@ -71,11 +72,11 @@ def test_after_a_rotation_both_secrets_verify_for_a_day() -> None:
     new = webhooks.rotate(old.webhook_id)
     store.start()
     (delivery,) = due()
-    headers = dict(signed(delivery, webhooks.get(old.webhook_id).secrets))
+    headers = dict(signed_headers(delivery.delivery_id, delivery.body, webhooks.get(old.webhook_id).secrets))
     assert headers["webhook-signature"].count("v1,") == 2
     for secret in (old.secrets[0], new.secrets[0]):
         assert Receiver(secret).verify(delivery.body, headers)["type"] == "chat.started"
-    earlier = datetime.now(UTC) - webhooks.OVERLAP
+    earlier = datetime.now(UTC) - OVERLAP
     assert len(webhooks.rotate(old.webhook_id, earlier).secrets) == 2
     assert len(webhooks.get(old.webhook_id).secrets) == 1
 

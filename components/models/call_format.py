@@ -1,4 +1,7 @@
-"""Differences between providers: how a schema is passed, where the address is, how a complete reply is recognised."""
+"""Form of a call to a chat generator: how it takes a schema, and how to tell whether its reply is complete.
+
+A new provider needs no code: name its Haystack chat generator in a profile (`pipelines/ask/profiles`).
+"""
 
 from collections.abc import Callable, Mapping
 from copy import copy

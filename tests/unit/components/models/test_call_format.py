@@ -12,9 +12,9 @@ from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.utils import Secret
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
+from components.models.call_format import is_complete, prepared
 from components.models.chat import ChatModels
 from components.models.failures import failure_of
-from components.models.providers import is_complete, prepared
 
 QUESTION = [ChatMessage.from_system("Кратко."), ChatMessage.from_user("?")]
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
