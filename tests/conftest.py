@@ -4,9 +4,11 @@ import gc
 import os
 import re
 import socket
+import ssl
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,21 +104,40 @@ def _compiled_once() -> Iterator[None]:
 
     SQLAlchemy compiles for a dialect, of which each engine has its own. That was a third of the time of these tests.
     """
-    first: list[Engine] = []
+    template = create_engine("sqlite://")
+    template.dialect._has_events = True
+    with template.connect():  # sets the dialect up; the first database of a test may be one that cannot be opened
+        pass
 
     def create(url: URL, **options: Any) -> Engine:  # noqa: ANN401
         engine = create_engine(url, **options)
         if engine.dialect.name == "sqlite":
-            first.append(engine)
-            # Its pool connects by the dialect that it was made with: faults listen to that of the first one.
-            engine.dialect.dispatch, engine.dialect._has_events = first[0].dialect.dispatch, True
-            engine.dialect = engine.pool._dialect = first[0].dialect
-            engine._compiled_cache = first[0]._compiled_cache
-            del first[1:]
+            # Its pool connects by the dialect that it was made with: faults listen to that of the template.
+            engine.dialect.dispatch, engine.dialect._has_events = template.dialect.dispatch, True
+            engine.dialect = engine.pool._dialect = template.dialect
+            engine._compiled_cache = template._compiled_cache
         return engine
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "create_engine", create)
+        yield
+    template.dispose()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _authorities_read_once() -> Iterator[None]:
+    """Read the certificates of authorities once: that takes 20 ms, and every HTTP client of these tests would do it."""
+    create = ssl.create_default_context
+
+    @cache
+    def created(_variables: tuple[str | None, ...], *given: object, **named: object) -> ssl.SSLContext:
+        return create(*given, **named)  # type: ignore[arg-type]
+
+    def shared(*given: object, **named: object) -> ssl.SSLContext:
+        return created((os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")), *given, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", shared)
         yield
 
 
