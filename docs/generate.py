@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
@@ -27,7 +26,6 @@ from typer.main import get_command
 
 import app
 import cli
-import components
 from pipelines.draw import mermaid, names, path_of
 from settings import ROOT, Settings
 from tenants.accounts.policy import Policy
@@ -189,8 +187,8 @@ def _option(option: Any) -> tuple[str, str, str]:  # noqa: ANN401 - a private ty
 
 def steps() -> str:
     """Return the graphs of the deployed pipelines, our classes for YAML, and the profiles."""
-    for module in walk_packages(components.__path__, "components."):
-        import_module(module.name)
+    for path in sorted((ROOT / "components").rglob("*.py")):
+        import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     registered = {name: cls for name, cls in component.registry.items() if name.startswith("components.")}
     others = {name: _class(name) for name in sorted(_types_in_yaml() - set(registered))}
     graphs = "\n".join(

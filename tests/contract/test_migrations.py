@@ -16,8 +16,8 @@ from alembic.operations import Operations
 from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
-from settings import Settings, get_settings
-from tenants import index, migrations
+from settings import ROOT, Settings, get_settings
+from tenants import index
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import search
@@ -38,7 +38,7 @@ from tests.webhooks import wait_until
 
 STORED = Path(__file__).with_name("version_0_1_0.tar.xz")
 """Data folder written by version 0.1.0."""
-VERSIONS = Path(migrations.__file__).with_name("versions")
+VERSIONS = ROOT / "tenants" / "migrations" / "versions"
 ANNA = Tenant("acme", "anna")
 ACME = text(
     "INSERT INTO tenants (tenant_id, name, locale, policy, collection, generation, newest_generation,"

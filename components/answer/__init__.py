@@ -1,1 +1,0 @@
-"""Answers from evidence, each sentence with its citation."""

@@ -1,1 +1,0 @@
-"""The route of a turn, and the reply to the visitor."""

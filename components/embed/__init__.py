@@ -1,1 +1,0 @@
-"""Texts as dense vectors, by models: in this process or on a server."""

@@ -1,1 +1,0 @@
-"""Is this evidence, is it enough, does it support the claim? Local and model judges behind one protocol."""

@@ -1,1 +1,0 @@
-"""Calling language models: providers, time, cost, faults. Prompts and forms belong to the callers."""

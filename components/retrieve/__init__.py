@@ -1,1 +1,0 @@
-"""Finding evidence: search, near-duplicate removal, ranking."""

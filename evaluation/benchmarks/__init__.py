@@ -1,1 +1,0 @@
-"""Benchmarks of a real service: `python -m evaluation.benchmarks.NAME`."""

@@ -1,1 +1,0 @@
-"""Evaluators that a measurement runs besides its own figures, described in YAML."""

@@ -1,1 +1,0 @@
-"""Metrics: figures with intervals, computed from records."""

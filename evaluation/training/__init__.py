@@ -1,1 +1,0 @@
-"""Programs that make the models which the service loads."""

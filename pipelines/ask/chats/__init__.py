@@ -1,1 +1,0 @@
-"""Chats between customers, the assistant and operators: the use case, and what it is reached by."""

@@ -1,1 +1,0 @@
-"""Conversations between customers, the assistant and operators, and how they reach the outside."""

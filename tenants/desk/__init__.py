@@ -1,1 +1,0 @@
-"""The operator desk's own records: operators, their sessions, canned replies and articles."""

@@ -1,1 +1,0 @@
-"""Operator desk: its pages, their content, and the accounts."""

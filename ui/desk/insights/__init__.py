@@ -1,1 +1,0 @@
-"""Metrics of chats and answers for managers: figures, audit, evaluation, playground."""

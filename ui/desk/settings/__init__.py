@@ -1,1 +1,0 @@
-"""Settings of a tenant in the desk, one page per topic."""

@@ -1,1 +1,0 @@
-"""Help centre of a site: articles that customers search and read."""
