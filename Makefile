@@ -68,9 +68,9 @@ test: setup clients
 test-chaos: setup
 	$(PYTEST) -m chaos $(TESTS)
 
-# Chromium, the demo, and the build of the widget.
+# Chromium, the demo, and the build of the widget. Only these folders have a browser: reading the others takes a while.
 test-browser: setup clients
-	$(PYTEST) -m browser $(TESTS)
+	$(PYTEST) -m browser tests/service tests/browser
 
 # What `make test` reaches: lines and branches, of the services that it starts as well.
 coverage: setup clients

@@ -51,12 +51,6 @@ def test_no_route_is_opened_without_a_token(anybody: httpx.Client, subtests: pyt
     refuse(anybody, "", "token_missing", subtests)
 
 
-def test_no_route_is_opened_by_a_forged_token(
-    anybody: httpx.Client, claims: dict[str, object], subtests: pytest.Subtests
-) -> None:
-    refuse(anybody, jwt.encode(claims, "x" * 32, "HS256", headers={"kid": RSA_KID}), "token_invalid", subtests)
-
-
 def test_a_revoked_token_is_refused_at_every_route(
     anybody: httpx.Client,
     token: Callable[..., str],

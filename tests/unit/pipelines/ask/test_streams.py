@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.models.calls import for_models
-from components.turn import SHOWN, Citation, Claim, Draft, Exchange, Outcome, Reason, Reply, Turn
+from components.turn import SHOWN, Citation, Claim, Draft, Outcome, Reason, Reply, Turn
 from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
@@ -26,7 +26,7 @@ from tenants.access.quotas import RateLimiter
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Busy, Invalid, NotFound, RateLimited
+from tenants.core.errors import Busy, NotFound, RateLimited
 from tenants.work import seats
 from tests.generated import texts
 from tests.turns import document, passage, turn
@@ -338,15 +338,4 @@ async def test_a_turn_that_waits_for_a_model_leaves_its_seat_to_another() -> Non
     assert first.finished_at is None
     release.set()
     assert (await events(first))[-1].name == "done"
-    runner.close()
-
-
-@pytest.mark.usefixtures("_acme")
-async def test_a_key_stands_for_the_history_too() -> None:
-    runner = Runner(Ask(FakeEngine(answered)), workers=1, budget=30)
-    history = (Exchange("Где заказ?", "answered", (), "В пути."),)
-    await runner.answer(AskRequest(question="q"), "t-1", "key", history)
-    assert await runner.answer(AskRequest(question="q"), "t-2", "key", history)
-    with pytest.raises(Invalid, match="idempotency_key_reused"):
-        await runner.answer(AskRequest(question="q"), "t-3", "key", ())
     runner.close()
