@@ -1,6 +1,6 @@
-"""Services and commands in forked processes: the process that they are forked from has loaded `app` and `cli`.
+"""Services and commands in forked processes: the process that they are forked from has built a service (`warmed`).
 
-Loading them takes two thirds of the time of a service's start, and nearly all of a short command's.
+Loading the modules and building one takes most of the time of a service's start, and nearly all of a short command's.
 """
 
 import atexit
@@ -22,7 +22,7 @@ from types import MappingProxyType
 from settings import ROOT, get_settings
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["app", "cli"])
+_FORKS.set_forkserver_preload(["app", "cli", "tests.warmed"])
 _STOP_SECONDS = 60
 _REQUEST_BYTES = 1_000_000
 _SHIM = f"""#!{sys.executable} -IS
