@@ -106,7 +106,7 @@ def _compiled_once() -> Iterator[None]:
     """
     template = create_engine("sqlite://")
     template.dialect._has_events = True
-    with template.connect():  # sets the dialect up; the first database of a test may be one that cannot be opened
+    with template.connect():  # sets the dialect up, even if the first database of the tests cannot be opened
         pass
 
     def create(url: URL, **options: Any) -> Engine:  # noqa: ANN401
