@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Literal, TypeAlias, get_args
 
 from components.ingest.records import PROPERTIES
@@ -15,8 +16,11 @@ from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.edges import Edge
 
 Direction: TypeAlias = Literal["out", "in"]
-_LINES_COMPARED = 4_000
-"""Size limit per version. Longer texts are shown without a comparison."""
+_LINES_COMPARED = 1_000
+"""Size limit per version, without the lines that both begin and end with. Longer texts are shown without a comparison.
+
+The comparison takes up to cubic time where lines repeat: 0.1 s for 1,000 lines, 6 s for 4,000.
+"""
 
 _CONTEXT = 2
 _SYMMETRIC = "related_to"
@@ -53,15 +57,25 @@ TIES: tuple[str, ...] = tuple(
 
 
 def difference(old: str, new: str) -> tuple[DiffLine, ...] | None:
+    """Compare two versions; None if too many lines differ."""
     before, after = old.splitlines(), new.splitlines()
-    if max(len(before), len(after)) > _LINES_COMPARED:
+    first = max(0, _alike(before, after) - _CONTEXT)
+    before, after = before[first:], after[first:]
+    last = max(0, _alike(before[::-1], after[::-1]) - _CONTEXT)
+    before, after = before[: len(before) - last], after[: len(after) - last]
+    if max(len(before), len(after)) > _LINES_COMPARED + 2 * _CONTEXT:
         return None
-    return tuple(_lines(before, after))
+    return tuple(_lines(before, after, begins_late=first > 0))
 
 
-def _lines(before: list[str], after: list[str]) -> Iterator[DiffLine]:
+def _alike(before: list[str], after: list[str]) -> int:
+    """Return the number of lines that both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+
+
+def _lines(before: list[str], after: list[str], *, begins_late: bool) -> Iterator[DiffLine]:
     for number, group in enumerate(SequenceMatcher(None, before, after).get_grouped_opcodes(_CONTEXT)):
-        if number or group[0][1]:
+        if number or begins_late or group[0][1]:
             yield DiffLine("gap")
         for tag, start, end, new_start, new_end in group:
             if tag == "equal":

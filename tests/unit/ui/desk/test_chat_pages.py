@@ -1,11 +1,14 @@
 """Views of chats and documents at the desk."""
 
+from collections import Counter
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 import yaml
 from fastapi.routing import APIRoute
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.responses import Response
 
 from components.ingest.records import PROPERTIES
@@ -80,8 +83,26 @@ def test_a_difference_shows_what_changed_with_some_lines_around() -> None:
 
 
 def test_texts_of_too_many_lines_are_not_compared() -> None:
-    assert difference("x\n" * 4_001, "x") is None
-    assert difference("x\n" * 4_000, "y\n" * 4_000) is not None
+    assert difference("x\n" * 1_100, "y\n" * 1_100) is None
+    assert difference("x\n" * 1_000, "y\n" * 1_000) is not None
+
+
+def test_a_long_text_with_few_changes_is_compared() -> None:
+    old = "".join(f"строка {number}\n" for number in range(9_000))
+    lines = difference(old, old.replace("строка 4000\n", "").replace("строка 4002\n", "новая\n"))
+    assert lines is not None
+    assert [line.text for line in lines if line.kind == "removed"] == ["строка 4000", "строка 4002"]
+    assert [line.text for line in lines if line.kind == "added"] == ["новая"]
+    assert (lines[0].kind, lines[-1].text, len(lines)) == ("gap", "строка 4004", 9)
+
+
+@given(st.lists(st.sampled_from("абв"), max_size=9), st.lists(st.sampled_from("абв"), max_size=9))
+def test_a_difference_has_every_change(before: list[str], after: list[str]) -> None:
+    lines = difference("\n".join(before), "\n".join(after)) or ()
+    gone, new = Counter(before), Counter(after)
+    gone.subtract(line.text for line in lines if line.kind == "removed")
+    new.subtract(line.text for line in lines if line.kind == "added")
+    assert gone == new
 
 
 def test_a_tie_is_the_edge_that_its_words_say() -> None:
