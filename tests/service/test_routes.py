@@ -289,8 +289,6 @@ def test_a_change_takes_turns_unless_something_else_bounds_it(installation: Sett
         "/playground",
         "/desk/playground",
         "/desk/welcome/ask",
-        "/desk/chats/{chat_id}/suggestions",
-        "/desk/chat/{chat_id}/suggest",
     }
     ingestion = {"/ingest/run", "/documents", "/chats/{chat_id}/files", "/desk/documents/upload"}
     pools = {

@@ -142,6 +142,7 @@ def router(conversations: Conversations) -> OpenRouter:
         presence.typing(chat_id, "operator", body.name, active=body.active)
 
     @endpoints.post(f"{_ONE}/suggestions")
+    @opens(takes_turns=True)
     async def suggest_reply(chat_id: str) -> DeskPostedAnswer:
         """Suggest a reply to the customer's last question: a note with the turn, hidden from customers."""
         posted = await suggestions.suggest(conversations.runner, chat_id)

@@ -156,6 +156,7 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations
         return back_to(f"/desk/articles/{from_chat.write(chat_id).article_id}")
 
     @endpoints.post(f"{_ONE}/suggest")
+    @opens(takes_turns=True)
     @_again(desk, Invalid, TryAgain)
     async def suggest(chat_id: str) -> Response:
         await suggestions.suggest(conversations.runner, chat_id)

@@ -16,6 +16,7 @@ from pipelines.ask.chats import thread
 from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
 from pipelines.ask.effects import HANDED_OVER
 from pipelines.ask.runner import Runner
+from pipelines.reads import give_up_turn
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, Message, Posted
 from tenants.core import context
@@ -50,6 +51,7 @@ async def suggest(runner: Runner, chat_id: str) -> Posted:
     asked = [one for one in reversed(messages) if one.author == "customer" and one.text.strip()][:_LOOK_BACK]
     if not asked:
         raise Invalid("nothing_to_answer")
+    give_up_turn()
     question, answer = asked[0], await _rehearse(runner, chat, messages, asked[0])
     for earlier in asked[1:]:
         if answer.outcome not in _NO_QUESTION:
