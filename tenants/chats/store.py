@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from pydantic_core import to_jsonable_python
 from sqlalchemy import ColumnElement, and_, exists, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from tenants.accounts import policy
 from tenants.chats import mail, room
@@ -36,6 +37,8 @@ from tenants.storage.tables import TenantRow
 
 DISCARDED = "suggestion_discarded"
 """The event of a suggestion that an operator did not want."""
+DUE_AT_ONCE = 100
+"""Chats of a tenant that time changes before those of the next tenant."""
 _OWN, _RECENT = 20, 200
 """Chats that are listed for their customer, and messages that a turn reads."""
 
@@ -452,20 +455,22 @@ def tenants_with_chats() -> frozenset[str]:
 
 
 def wake_up(now: datetime | None = None) -> tuple[str, ...]:
-    """Wake the tenant's snoozed chats that are due; return their ids."""
+    """Wake the tenant's snoozed chats that are due, up to `DUE_AT_ONCE`; return their ids."""
     now = now or datetime.now(UTC)
-    return _each_due(ChatRow.state == "snoozed", ChatRow.snoozed_until <= now, event="woken")
+    due = (ChatRow.state == "snoozed", ChatRow.snoozed_until <= now)
+    return _each_due(*due, since=ChatRow.snoozed_until, event="woken")
 
 
 def give_up_waiting(since: datetime, notice: Callable[[Chat], str]) -> tuple[str, ...]:
-    """Return chats without an operator since then to the assistant; their ids. The tickets stay open.
+    """Return chats without an operator since then to the assistant, up to `DUE_AT_ONCE`; their ids. The tickets stay
+    open.
 
     A question from outside stays in the queue: its customer cannot ask the assistant here.
 
     :param notice: what the customer reads about it.
     """
     overdue = (ChatRow.state == "queued", ChatRow.waiting_since <= since, ChatRow.session_id.is_(None))
-    return _each_due(*overdue, event="queue_timed_out", notice=notice)
+    return _each_due(*overdue, since=ChatRow.waiting_since, event="queue_timed_out", notice=notice)
 
 
 def _use_of(change: Change, suggestion: str, text: str) -> Body:
@@ -484,9 +489,12 @@ def _operated(chat_id: str, version: int | None, act: Callable[[Change], None]) 
 
 
 def _each_due(
-    *conditions: ColumnElement[bool], event: Event, notice: Callable[[Chat], str] | None = None
+    *conditions: ColumnElement[bool],
+    since: InstrumentedAttribute[datetime | None],
+    event: Event,
+    notice: Callable[[Chat], str] | None = None,
 ) -> tuple[str, ...]:
-    query = select(ChatRow).where(*conditions)
+    query = select(ChatRow).where(*conditions).order_by(since).limit(DUE_AT_ONCE)
     with database.reading() as session:
         due = [chat_of(row) for row in session.scalars(query)]
     moved = []

@@ -1,6 +1,7 @@
 """Timed changes of chats: snoozed chats return, chats that no operator takes go back to the assistant."""
 
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
@@ -15,13 +16,18 @@ log = logging.getLogger("opora.chats")
 
 
 def sweep(closing: Event, now: datetime | None = None) -> None:
-    """Do what is due in the chats of all tenants."""
+    """Do what is due in the chats of all tenants, which take turns."""
     now = now or datetime.now(UTC)
-    for tenant_id in store.tenants_due(now):
-        if closing.is_set():
-            return
-        with working_for(tenant_id, "clock"):
-            _sweep_tenant(now)
+    due: Sequence[str] = store.tenants_due(now)
+    while due:
+        later: list[str] = []
+        for tenant_id in due:
+            if closing.is_set():
+                return
+            with working_for(tenant_id, "clock"):
+                if _sweep_tenant(now):
+                    later.append(tenant_id)
+        due = later
 
 
 def _still_open(chat: Chat) -> str:
@@ -29,9 +35,11 @@ def _still_open(chat: Chat) -> str:
     return text("chats.queue_timed_out", chat.locale, when=when)
 
 
-def _sweep_tenant(now: datetime) -> None:
+def _sweep_tenant(now: datetime) -> bool:
+    """Do what is due in a tenant's chats, up to `store.DUE_AT_ONCE` of each kind; return whether more may be due."""
     woken = store.wake_up(now)
     minutes = policy.current().queue_minutes
     timed_out = store.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
     if woken or timed_out:
         log.info("chats: %d woken, %d returned to the assistant", len(woken), len(timed_out))
+    return store.DUE_AT_ONCE in (len(woken), len(timed_out))
