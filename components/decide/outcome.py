@@ -10,7 +10,7 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_draft
 from components.answer.generative import WRITING
 from components.decide.answer_guard import AnswerGuard, AnswerRules
-from components.decide.articles import ARTICLES, ARTICLES_IN_DOUBT, leads, nearest
+from components.decide.articles import ARTICLES, ARTICLES_IN_DOUBT, goes_elsewhere, leads, nearest
 from components.decide.main_topics import MainTopics
 from components.decide.notices import rejections, source_notices, with_context_citations
 from components.faults import is_degraded
@@ -39,7 +39,7 @@ from components.turn import (
     Turn,
     Verdict,
 )
-from components.understand.followup import named
+from components.understand.followup import MAX_NAMED_GOING_ON, named
 from components.understand.intent import CALLBACK, FIXED, PLEA, SMALL_TALK, Reading
 from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
@@ -54,8 +54,6 @@ _NOT_FOUND: frozenset[Reason] = frozenset(
 _ASKED_BACK: tuple[Outcome, Reason | None] = ("clarify", None)
 _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
 _OTHER_READING = "other_reading"
-_MAX_NAMED_GOING_ON = 3
-"""Number of things that a message names, up to which it may go on with the question before it."""
 _NAMING_TOPICS = frozenset({"greeting", "about_assistant", "chitchat"})
 """Kinds of small talk whose reply names the topics of the tenant's policy."""
 _INTRODUCED = frozenset({"greeting", "about_assistant"})
@@ -213,12 +211,14 @@ class OutcomeComposer:
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        if self._goes_on(turn, beside):
+        if self._goes_on(turn, beside) or (turn.draft is None and goes_elsewhere(turn, beside)):
             reasons = (*turn.verdict.reasons, _OTHER_READING)
             turn = replace(turn, draft=None, verdict=replace(turn.verdict, route="human", reasons=reasons))
         max_articles = ARTICLES if _first_leads(turn) else ARTICLES_IN_DOUBT
         articles = () if turn.outcome else nearest(turn, self.articles_from, max_articles, beside)
-        if not _is_chosen(turn) and all(one.score < self.any_from for one in articles):
+        # What leans on the question before is about the same matter, however little it says.
+        is_about_topic = bool(turn.standalone_question) and bool(beside)
+        if not (_is_chosen(turn) or is_about_topic) and all(one.score < self.any_from for one in articles):
             articles = ()
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
@@ -263,7 +263,7 @@ class OutcomeComposer:
         draft = turn.draft
         if draft is None or not draft.quoted or not draft.claims or draft.confidence >= self.alone_from:
             return False
-        if turn.standalone_question or len(named(turn.question)) > _MAX_NAMED_GOING_ON:
+        if turn.standalone_question or len(named(turn.question)) > MAX_NAMED_GOING_ON:
             return False
         cited = {citation.passage.doc_id for citation in draft.citations}
         leading = (one for one in beside if one.meta.get("leads") and relevance(one) >= self.near_from)

@@ -14,7 +14,7 @@ from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.recovery import repair_layout
 from components.language.words import Word, stems, words
-from components.turn import Exchange
+from components.turn import SHOWN, Exchange
 
 _OPENING = re.compile(
     r"\W*(?:да|ага|угу|а|и|но|или|тогда|ну а|yes|yeah|yep|and|but|or|then|so|what about|how about|what if)(?![\w-])",
@@ -48,6 +48,8 @@ _COMPANY = "магазин компания офис салон фирма store
 """Words that articles use for the company itself."""
 _MAX_INFORMATIVE_AFTER_OPENING = 3
 _MAX_INFORMATIVE_WITH_PRONOUN = 3
+MAX_NAMED_GOING_ON = 3
+"""Number of things that a message names, up to which it may go on with the question before it."""
 
 
 def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -> str:
@@ -93,6 +95,17 @@ def new_topic(question: str) -> str:
 def previous(history: Sequence[Exchange]) -> Exchange | None:
     """Return the last turn that had a topic, or None."""
     return next(filter(_has_topic, reversed(history)), None)
+
+
+def last_topic(history: Sequence[Exchange]) -> str:
+    """Return the last question that had a topic, after the one before it if it names little and was not answered.
+
+    After "the door is stuck" and "no water visible", the topic of "still locked" is both. Empty without a topic.
+    """
+    topical = [exchange for exchange in history if _has_topic(exchange)][-2:]
+    if len(topical) == 2 and (topical[1].outcome in SHOWN or len(named(topical[1].question)) > MAX_NAMED_GOING_ON):
+        topical = topical[1:]
+    return " ".join(exchange.question for exchange in topical)
 
 
 def _has_topic(exchange: Exchange) -> bool:

@@ -19,6 +19,7 @@ from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
 from components.understand.followup import (
+    last_topic,
     leaning,
     named,
     new_topic,
@@ -137,11 +138,12 @@ class QueryTransformer:
         return "" if self._stands_alone(typed, completed) else completed
 
     def _readings(self, search: str, typed: str, history: list[Exchange]) -> list[str]:
-        """Return the message with the last question that had a topic, and by itself; empty without such a question."""
-        before = previous(history)
-        if before is None or self.condenser is not None:
-            return []
-        return _distinct((f"{before.question} {typed}", typed), excluding=search)
+        """Return the message with the topic of the conversation, and by itself; empty without a topic."""
+        topic = "" if self.condenser is not None else last_topic(history)
+        # The last reply said that the knowledge base lacks the code.
+        for code in _absent_codes(strict_codes(topic)):
+            topic = re.sub(re.escape(code), "", topic, flags=re.IGNORECASE)
+        return _distinct((f"{topic} {typed}", typed), excluding=search) if topic else []
 
     def _stands_alone(self, typed: str, completed: str) -> bool:
         """Return whether the knowledge base answers the question as typed, or has its very topic as a heading."""

@@ -8,9 +8,11 @@ from haystack import Document
 from components.decide.articles import ARTICLES_IN_DOUBT, leads, nearest
 from components.decide.main_topics import MainTopics
 from components.faults import collect_degraded
+from components.judge.relevance import COSINE
 from components.passages import SEARCH
 from components.retrieve.probe import Probe
 from components.turn import Article, Passage, RejectedApproach, Turn
+from tenants.index import DENSE, SPARSE
 from tests.turns import document, passage, turn
 
 pytestmark = pytest.mark.usefixtures("terms")
@@ -41,6 +43,37 @@ def test_articles_after_the_likeliest_come_in_search_order() -> None:
     given = replace(asked, evidence=replace(asked.evidence, relevance_by_chunk=judged))
     offered_in_doubt = nearest(given, 0.1, ARTICLES_IN_DOUBT)
     assert [one.passage.chunk_id for one in offered_in_doubt] == ["c1", "c2", "c3", "c5", "c4"]
+
+
+def test_articles_after_the_likeliest_go_more_by_meaning_than_by_words() -> None:
+    nearness = ((1.0, 0.0), (0.5, 0.3), (0.2, 1.0))
+    sections = [
+        replace(FEES, chunk_id=f"s{n}", heading=f"Часть {n}", scores={COSINE: 0.8, DENSE: by_meaning, SPARSE: by_words})
+        for n, (by_meaning, by_words) in enumerate(nearness, 1)
+    ]
+    likeliest = [replace(FEES, chunk_id=f"c{n}", heading=f"Раздел {n}") for n in (1, 2, 3)]
+    asked = turn("хранение посылки", *likeliest, *reversed(sections))
+    judged = {"c1": 0.5, "c2": 0.4, "c3": 0.3, "s1": 0.1, "s2": 0.1, "s3": 0.1}
+    given = replace(asked, evidence=replace(asked.evidence, relevance_by_chunk=judged))
+    assert [one.passage.chunk_id for one in nearest(given, 0.1, ARTICLES_IN_DOUBT)][3:] == ["s1", "s3", "s2"]
+
+
+def test_sections_of_a_likelier_reading_alternate_with_those_of_the_query() -> None:
+    evidence = replace(turn("хранение").evidence, passages=(FEES, DAYS), relevance_by_chunk={"c1": 0.2, "c2": 0.1})
+    asked = replace(turn("хранение"), evidence=evidence)
+    beside = [
+        document(POINT.text, chunk_id, doc_id="points", heading=chunk_id, relevance=probability)
+        for chunk_id, probability in (("c3", 0.4), ("c4", 0.3))
+    ]
+    result = nearest(asked, 0.1, ARTICLES_IN_DOUBT, beside)
+    assert [(one.passage.chunk_id, one.score) for one in result] == [
+        ("c3", 0.2),
+        ("c1", 0.2),
+        ("c4", 0.15),
+        ("c2", 0.1),
+    ]
+    less_likely = [replace(one, meta={**one.meta, "relevance": 0.15}) for one in beside]
+    assert [one.passage.chunk_id for one in nearest(asked, 0.05, beside=less_likely)] == ["c1", "c2", "c3"]
 
 
 def test_sections_of_the_same_name_are_offered_once() -> None:

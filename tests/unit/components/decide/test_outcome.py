@@ -401,6 +401,24 @@ def test_a_short_message_with_two_readings_is_not_answered() -> None:
     assert composed("плоскогубцами не сломаю?", near(0.7), surer, in_context=[lead]).outcome == "answered"
 
 
+def test_a_likelier_section_for_another_reading_is_offered_without_certainty() -> None:
+    elsewhere = document("Вынимайте сетку пассатижами.", "c3", doc_id="mesh")
+    lead = replace(elsewhere, meta={**elsewhere.meta, "relevance": 0.4, "leads": True})
+    alone = composed("плоскогубцами не сломаю?", near(0.3)[:1])
+    assert alone.reply.text == text("outcomes.articles.likely_one", "ru")
+    turn = composed("плоскогубцами не сломаю?", near(0.3)[:1], in_context=[lead])
+    assert turn.reply.articles[0].passage.doc_id == "mesh"
+    assert turn.reply.text == text("outcomes.articles.near_some", "ru")
+
+
+@pytest.mark.parametrize(("standalone", "offered"), [("", set()), ("у меня было 900 (баллы)", {"points"})])
+def test_a_follow_up_is_offered_the_articles_of_its_topic(standalone: str, offered: set[str]) -> None:
+    lead = document("Баллы начисляются через 14 дней.", "c3", doc_id="points", relevance=0.02, leads=True)
+    composer = OutcomeComposer(articles_from=0.005)
+    turn = composer.run(question="у меня было 900", standalone=standalone, in_context=[lead])["turn"]
+    assert {one.passage.doc_id for one in turn.reply.articles} == offered
+
+
 drafts = st.builds(
     replace,
     st.just(GOOD),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from components.language.identifiers import codes
 from components.language.words import stems
 from components.turn import Exchange, Outcome
-from components.understand.followup import chosen_option, leaning, standalone
+from components.understand.followup import chosen_option, last_topic, leaning, standalone
 from tests.generated import texts
 
 
@@ -34,6 +34,16 @@ def test_fragments_lean_on_the_history(question: str) -> None:
 )
 def test_complete_questions_do_not_lean_on_the_history(question: str) -> None:
     assert leaning(question) == "no"
+
+
+def test_a_remark_that_was_not_answered_keeps_the_topic_before_it() -> None:
+    stuck, dry = Exchange("the door is stuck", "refused"), Exchange("no water visible", "refused")
+    assert last_topic([stuck, dry]) == "the door is stuck no water visible"
+    assert last_topic([stuck, Exchange("ok", "irrelevant")]) == "the door is stuck"
+    assert last_topic([stuck, Exchange("no water visible", "answered")]) == "no water visible"
+    complete = Exchange("change the delivery address of a paid order", "refused")
+    assert last_topic([stuck, complete]) == complete.question
+    assert last_topic([]) == ""
 
 
 @pytest.mark.parametrize("question", ["бесплатно?", "is that free?", "да мигает и пищит", "yes it flashes and beeps"])

@@ -196,6 +196,11 @@ def test_a_message_in_a_conversation_has_other_readings(message: str, readings: 
     assert "readings" not in transformed(message, history=[Exchange("спасибо", "irrelevant")])
 
 
+def test_a_code_that_the_knowledge_base_lacks_is_not_read_into_the_next_message() -> None:
+    readings = transformed("выключали, то же самое", history=[Exchange("Что за ошибка E21?", "refused")])["readings"]
+    assert readings == ["Что за ошибка ? выключали, то же самое"]
+
+
 def test_a_model_completes_a_follow_up() -> None:
     models = ScriptedModels(condense={"question": "возврат стиральной машины"})
     outputs = transformed("а возврат?", QueryTransformer(condenser=LlmCondenser(models)), history=HISTORY)
