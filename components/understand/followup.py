@@ -27,6 +27,8 @@ _REFERRING = frozenset(
     it its they them their that this those these there then now too also one ones instead
     """.split()
 )
+_EXISTING = re.compile(r"\b(?:(?:is|are) there|there(?:['’]s| is| are)|do you (?:have|offer)|есть)\b", re.IGNORECASE)
+"""Words that ask whether there is a thing: "there" points to no place, and the thing may be a new topic."""
 _NUMBER = re.compile(r"\W*(?:№\s*)?(\d{1,2})\W*\Z")
 _ORDINALS: tuple[frozenset[str], ...] = tuple(
     frozenset(stems(forms))
@@ -136,15 +138,18 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     A question that names a single thing may be a new topic ("Есть рассрочка?") or not ("Сколько длится ремонт?"): only
     the knowledge base can tell, also after "and" if the question asks something of that thing.
     """
+    asks_existence = bool(_EXISTING.search(question))
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
-    folded = {fold(word.text) for word in question_words}
+    folded = {fold(word.text) for word in question_words} - ({"there"} if asks_existence else set())
     points_back = not folded.isdisjoint(_REFERRING) and informative <= _MAX_INFORMATIVE_WITH_PRONOUN
     goes_on = bool(_OPENING.match(question)) and informative <= _MAX_INFORMATIVE_AFTER_OPENING
-    # "And how much is delivery?" is complete.
+    # "And how much is delivery?" is complete, "and is there an instalment plan?" may be.
     is_complete = informative == 1 and any(word.stem in GENERIC for word in question_words)
-    if points_back or (goes_on and not is_complete):
+    if points_back or (goes_on and not is_complete and not (asks_existence and informative)):
         return "surely"
+    if goes_on and asks_existence:
+        return "perhaps"
     if codes(question) or informative > 1:
         return "no"
     return "perhaps" if informative or not folded.isdisjoint(_ADDRESSING) else "surely"

@@ -22,6 +22,8 @@ _CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
 """Words of a statement that reports a problem, and the end of "can't"."""
 _ENDS = re.compile(r"(?<=[?!])\s+(?=\w)")
 """The end of a question, whatever follows it: people go on without a capital letter, which sentence rules expect."""
+_EXISTING = re.compile(r"\bесть\W*\Z", re.IGNORECASE)
+"""The end of a question whether there is a thing."""
 _OPENING_QUESTION = frozenset("can could does do did is are will would should что".split())
 """Words that form a question only at the beginning of a clause."""
 # A side begins and ends at a fixed place among quotation marks: otherwise, marks alone take cubic time.
@@ -145,7 +147,9 @@ def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
     before, after = sentence[: found[place].start], sentence[found[place].start :]
     # "It won't drain and what should I check?" is about one matter, "…and how do I change my email?" is not.
     is_whole = _asks(before) or (_reports(before) and len(named(after)) > 1)
-    return is_whole and _asks_at_once(after) and bool(named(before) or addresses_company(before))
+    # "И рассрочка есть?" asks, "если чек и коробка есть?" does not.
+    has_thing = bool(_EXISTING.search(after)) and "если" not in {fold(word.text) for word in found[:place]}
+    return is_whole and (_asks_at_once(after) or has_thing) and bool(named(before) or addresses_company(before))
 
 
 def _asks_at_once(clause: str) -> bool:

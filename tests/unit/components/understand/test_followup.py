@@ -30,6 +30,7 @@ def test_fragments_lean_on_the_history(question: str) -> None:
         "E25",
         "Can I pay by card on delivery?",
         "А как оплатить заказ картой в магазине?",
+        "Is there an instalment plan?",
     ],
 )
 def test_complete_questions_do_not_lean_on_the_history(question: str) -> None:
@@ -46,13 +47,23 @@ def test_a_remark_that_was_not_answered_keeps_the_topic_before_it() -> None:
     assert last_topic([]) == ""
 
 
-@pytest.mark.parametrize("question", ["бесплатно?", "is that free?", "да мигает и пищит", "yes it flashes and beeps"])
+@pytest.mark.parametrize(
+    "question", ["бесплатно?", "is that free?", "да мигает и пищит", "yes it flashes and beeps", "what is in there"]
+)
 def test_a_reply_that_names_nothing_new_surely_leans(question: str) -> None:
     assert leaning(question) == "surely"
 
 
 @pytest.mark.parametrize(
-    "question", ["Есть рассрочка?", "Сколько длится ремонт?", "а доставка бесплатная?", "and how much is delivery?"]
+    "question",
+    [
+        "Есть рассрочка?",
+        "Сколько длится ремонт?",
+        "а доставка бесплатная?",
+        "and how much is delivery?",
+        "и рассрочка есть?",
+        "and is there an instalment plan?",
+    ],
 )
 def test_a_question_with_one_topic_may_lean(question: str) -> None:
     assert leaning(question) == "perhaps"

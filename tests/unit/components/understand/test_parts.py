@@ -21,6 +21,7 @@ def test_several_questions_are_cut_into_parts() -> None:
             ("what does the 6kg cost and the 8kg", "which one fits under a counter"),
         ),
         ("when are you open and is there parking", ("when are you open", "is there parking")),
+        ("Сколько стоит доставка и рассрочка есть?", ("Сколько стоит доставка", "рассрочка есть?")),
         ("какая гарантия на чайник и что в неё не входит", ("какая гарантия на чайник", "что в неё не входит")),
         (
             "what is the difference between the E10 and the E20 and which filter is blocked",
@@ -42,6 +43,7 @@ def test_one_question_is_left_whole() -> None:
         "Как узнать, где и когда привезут заказ?",
         "Деньги списались дважды, почему и что делать?",
         "Что делать, если нет чека и коробки?",
+        "Можно ли вернуть, если чек и коробка есть?",
         "на пятый поднимут? лифта нету",
         "wait!! the door is stuck",
         "The machine doesn't drain and what should I check?",
