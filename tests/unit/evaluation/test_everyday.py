@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from components.language.texts import text
 from components.turn import Exchange, Turn
 from evaluation.datasets.fixture import DEMO
 from pipelines.ask.engine import AskEngine
@@ -113,3 +114,57 @@ def test_follow_ups_retrieve_as_well_as_complete_questions(engine: AskEngine) ->
     assert standalone >= 0.87 * len(DIALOGUES)
     assert leaning >= 0.83 * standalone
     assert leaning > alone
+
+
+@pytest.mark.parametrize(
+    ("locale", "messages", "title"),
+    [
+        ("en", ["my points have disappeared", "i had like 900"], "The bonus programme"),
+        ("en", ["transport bolts do i have to remove them", "ok but i threw them away, problem?"], "Transport bolts"),
+        (
+            "en",
+            ["the door is stuck, clothes inside", "no water visible", "ok tried that. still locked"],
+            "The door does not",
+        ),
+        ("en", ["washing machine won't spin help", "yes i checked the load its not much"], "The machine is noisy"),
+        ("en", ["clothes still damp after dry cycle", "6 kg or so i think"], "Drying laundry"),
+        ("en", ["tell me about delivery", "and is there an instalment plan?"], "Paying in instalments"),
+        ("en", ["how much is delivery", "and to the 4th floor no lift"], "Delivery"),
+        ("en", ["whats error E18", "turned it off and on again, same thing"], "Washing machine errors"),
+        ("ru", ["люк не открывается, постирала и всё стоит", "пробовала не помогает"], "Люк не открывается"),
+        ("ru", ["рассрочка на сколько месяцев", "и с 18 лет дают?"], "Рассрочка"),
+        ("ru", ["машину привезли с вмятиной на боку", "акт я уже подписал не глядя"], "Товар с недостатком"),
+        ("ru", ["Сколько стоит доставка?", "и рассрочка есть?"], "Рассрочка"),
+    ],
+)
+def test_a_short_message_is_offered_articles_about_its_topic(
+    engine: AskEngine, locale: str, messages: Sequence[str], title: str
+) -> None:
+    turn = talk(engine, locale, messages)[-1]
+    cited = [citation.passage.title for citation in turn.draft.citations] if turn.draft else []
+    offered = [article.passage.title for article in turn.reply.articles]
+    first = (cited if turn.outcome in SHOWN else offered)[:2]
+    assert any(one.startswith(title) for one in first), offered
+
+
+@pytest.mark.parametrize(
+    ("locale", "message"),
+    [("en", "ok one sec"), ("en", "hang on, let me check"), ("ru", "секунду"), ("ru", "подождите, сейчас посмотрю")],
+)
+def test_a_customer_who_asks_to_wait_is_not_searched_for(engine: AskEngine, locale: str, message: str) -> None:
+    (turn,) = talk(engine, locale, [message])
+    assert (turn.outcome, turn.reply.text) == ("irrelevant", text("outcomes.small_talk.acknowledgement", locale))
+
+
+@pytest.mark.parametrize(
+    ("locale", "message", "outcome"),
+    [
+        ("en", "Cancel my extended warranty", "high_stakes"),
+        ("ru", "хочу отменить дополнительную гарантию", "high_stakes"),
+        ("en", "can I return the extended warranty", "answered"),
+        ("ru", "как включить блокировку от детей", "answered"),
+    ],
+)
+def test_only_a_demand_to_cancel_goes_to_a_person(engine: AskEngine, locale: str, message: str, outcome: str) -> None:
+    (turn,) = talk(engine, locale, [message])
+    assert turn.outcome == outcome
