@@ -401,7 +401,7 @@ def test_a_short_message_with_two_readings_is_not_answered() -> None:
     assert composed("плоскогубцами не сломаю?", near(0.7), surer, in_context=[lead]).outcome == "answered"
 
 
-def test_a_likelier_section_for_another_reading_is_offered_without_certainty() -> None:
+def test_a_likelier_section_of_another_reading_is_no_certain_answer() -> None:
     elsewhere = document("Вынимайте сетку пассатижами.", "c3", doc_id="mesh")
     lead = replace(elsewhere, meta={**elsewhere.meta, "relevance": 0.4, "leads": True})
     alone = composed("плоскогубцами не сломаю?", near(0.3)[:1])

@@ -196,7 +196,7 @@ def test_a_message_in_a_conversation_has_other_readings(message: str, readings: 
     assert "readings" not in transformed(message, history=[Exchange("спасибо", "irrelevant")])
 
 
-def test_a_code_that_the_knowledge_base_lacks_is_not_read_into_the_next_message() -> None:
+def test_an_unknown_code_is_not_read_into_the_next_message() -> None:
     readings = transformed("выключали, то же самое", history=[Exchange("Что за ошибка E21?", "refused")])["readings"]
     assert readings == ["Что за ошибка ? выключали, то же самое"]
 
