@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 
 from tenants.core import context
 from tenants.core.batches import batches
+from tenants.core.errors import NotFound
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of, records
@@ -170,13 +171,14 @@ def decide(gap_ids: Sequence[str], status: Status) -> tuple[Gap, ...]:
 
     A closed gap reopens when the question is asked again without an answer; a dismissed one stays dismissed.
     """
+    now, by = (None, "") if status == "open" else (datetime.now(UTC), context.current().subject)
     with database.writing() as session:
-        rows = [session.existing(GapRow, gap_id) for gap_id in gap_ids]
-        for row in rows:
-            row.status = status
-            row.closed_at = None if status == "open" else datetime.now(UTC)
-            row.decided_by = "" if status == "open" else context.current().subject
-        return tuple(record_of(Gap, row) for row in rows)
+        _change(session, gap_ids, status=status, closed_at=now, decided_by=by)
+    rows: dict[str, GapRow] = {}
+    with database.reading() as session:
+        for batch in batches(gap_ids):
+            rows |= {row.gap_id: row for row in session.scalars(select(GapRow).where(GapRow.gap_id.in_(batch)))}
+    return tuple(record_of(Gap, rows[gap_id]) for gap_id in gap_ids if gap_id in rows)
 
 
 def reopen_for(session: TenantSession, article_id: str) -> None:
@@ -194,9 +196,7 @@ def link(session: TenantSession, gap_ids: Sequence[str], article_id: str) -> Non
 
 def assign(session: TenantSession, gap_ids: Sequence[str], article_id: str) -> None:
     """Add gaps to those that an article is written for. Raises `NotFound` with the code `gap_unknown`."""
-    for gap_id in gap_ids:
-        session.existing(GapRow, gap_id).article_id = article_id
-    session.flush()
+    _change(session, gap_ids, article_id=article_id)
 
 
 def put_vectors(vectors: Mapping[str, tuple[bytes, str]]) -> None:
@@ -246,6 +246,15 @@ def forget(session: TenantSession, sequences: Sequence[int]) -> None:
             if wordings and row.question not in wordings:
                 row.question, row.vector, row.vector_of = wordings[0], None, ""
         session.flush()
+
+
+def _change(session: TenantSession, gap_ids: Sequence[str], **values: object) -> None:
+    """Change gaps by one statement for many. Raises `NotFound` with the code `gap_unknown`."""
+    for batch in batches(dict.fromkeys(gap_ids)):
+        chosen = GapRow.gap_id.in_(batch)
+        if session.count(GapRow, chosen) < len(batch):
+            raise NotFound(GapRow.unknown)
+        session.execute(update(GapRow).where(chosen).values(**values).execution_options(synchronize_session=False))
 
 
 def _same_turn(rows: type[AuditRow] | type[AuditContentRow]) -> ColumnElement[bool]:

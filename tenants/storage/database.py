@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
@@ -33,6 +34,7 @@ from tenants.core.errors import CallerError, Clash, InternalFault, Locked, TryAg
 from tenants.storage.connections import BoundedConnection, SharingPool, patient
 from tenants.storage.faults import is_clash, is_corrupt, is_corrupt_file
 from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
+from tenants.work.fair_semaphore import FairSemaphore
 
 if TYPE_CHECKING:
     import psycopg
@@ -50,6 +52,8 @@ _VERSIONS = text(
     " (version_num VARCHAR(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY)"
 )
 _ENGINES: dict[str, Engine] = {}
+_WRITERS = FairSemaphore(1)
+"""The process's turns at SQLite's write lock."""
 _CORRUPT: set[str] = set()
 """Databases with a damaged file."""
 _OPENING = Lock()
@@ -154,8 +158,23 @@ def _committed(
     with _waited_for(settings):
         bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE", lock_milliseconds=lock_milliseconds)
         session = TenantSession(bind, tenant_id, across=across, expire_on_commit=False)
-        with session, session.begin():
+        with _turn_to_write(bind, tenant_id or ""), session, session.begin():
             yield session
+
+
+@contextmanager
+def _turn_to_write(bind: Engine, tenant_id: str) -> Iterator[None]:
+    """Let tenants take turns at SQLite's write lock, for which its own waiters only poll."""
+    if bind.dialect.name != "sqlite":
+        yield
+        return
+    holder, latest = (tenant_id, ""), monotonic() + _BUSY_MILLISECONDS / 1_000
+    if not _WRITERS.acquire(holder, lambda: latest - monotonic()):
+        raise TryAgain
+    try:
+        yield
+    finally:
+        _WRITERS.release(holder)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from threading import Event
 from time import monotonic
 
@@ -27,6 +28,7 @@ from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM,
 from tests.chats import tickets
 from tests.servers import own_database
 from tests.service.serving import environment, in_force, problem, serving
+from tests.webhooks import wait_until
 from ui.api.job import MOST_FOLLOWED
 
 PATCHES = 80
@@ -238,3 +240,24 @@ def test_a_time_without_a_zone_is_utc(attacked: Attacked) -> None:
 def test_a_token_of_a_site_that_cannot_be_is_refused(attacked: Attacked, name: str) -> None:
     token = jwt.encode({}, "a key that is long enough for everybody", headers={"kid": f"site:{name}"})
     problem(attacked.attacker.get("/chats", headers={"Authorization": f"Bearer {token}"}), 401, "token_invalid")
+
+
+def test_tenants_take_turns_at_the_write_lock(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    for tenant_id in (ATTACKER, VICTIM):
+        Registry(settings).add(tenant_id)
+    written: list[str] = []
+
+    def write(tenant_id: str) -> None:
+        with acting_as(Tenant(tenant_id, "anna")), database.writing(settings):
+            written.append(tenant_id)
+
+    with ThreadPoolExecutor(8) as pool:
+        with database.across_tenants(settings, write=True):
+            writers = [pool.submit(write, ATTACKER) for _ in range(6)]
+            wait_until(lambda: len(database._WRITERS._lines.get((ATTACKER, ""), ())) == 6)
+            writers.append(pool.submit(write, VICTIM))
+            wait_until(lambda: (VICTIM, "") in database._WRITERS._lines)
+        for one in writers:
+            one.result()
+    assert VICTIM in written[:2]

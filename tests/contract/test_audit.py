@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, event, select, update
 
 from settings import Settings
 from tenants.audit import search, store
@@ -208,6 +208,19 @@ def test_a_gap_is_counted_closed_and_opens_again(records: Settings) -> None:
     assert gaps.decide([gap.gap_id], "open")[0].status == "open"
     with acting_as(Tenant("globex", "bob")), pytest.raises(NotFound):
         gaps.decide([gap.gap_id], "closed")
+
+
+def test_many_gaps_are_decided_by_few_statements(records: Settings) -> None:
+    misses = [miss(f"Есть ли {number}?", str(number)) for number in range(30)]
+    store.append([entry("t1", at=AT, misses=misses)], records)
+    gap_ids = [gap.gap_id for gap in gaps.all()]
+    statements: list[object] = []
+    event.listen(database.engine(records), "after_cursor_execute", lambda *given: statements.append(given[2]))
+    assert [gap.gap_id for gap in gaps.decide(gap_ids, "dismissed")] == gap_ids
+    assert len(statements) < 20, "other writers of SQLite wait meanwhile"
+    with pytest.raises(NotFound):
+        gaps.decide([gap_ids[0], "unknown"], "open")
+    assert gaps.counts()["dismissed"] == 30
 
 
 def document(doc_id: str, *chunk_ids: str, status: str = "active", day: str = "2024-10-01") -> DocumentRecord:

@@ -25,7 +25,7 @@ ACROSS = {
     "desk/evaluation_results.py": {"last_nights"},
     "work/jobs.py": {"tenants_waiting"},
     # Retention.
-    "privacy/retention.py": {"prune"},
+    "privacy/retention.py": {"_prune_some"},
     # The installation as a whole: backup, keys, and counts for its admins.
     "backup/restoring.py": {"_forget_lost_generations"},
     "insight/totals.py": {"by_tenant", "by_state"},
