@@ -283,7 +283,7 @@ class _GatedRequest:
     async def _pass_on(self, route: Route, signed_in: SignedIn | None = None) -> None:
         receive = self.receive
         if self.caller is not _ANYBODY:
-            self.gate.reads.note(self.caller.tenant_id)
+            self.gate.reads.note_request(self.caller.tenant_id)
         if route.method != "GET" and (route.page or signed_in is not None):
             pages.check_source(self.headers)
         if route.files and signed_in is not None:

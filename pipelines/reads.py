@@ -58,7 +58,7 @@ class Reads:
         # The two tenants that were served last, each with the time of its last request.
         self._latest = self._earlier = ("", float("-inf"))
 
-    def note(self, tenant_id: str) -> None:
+    def note_request(self, tenant_id: str) -> None:
         """Note that a tenant is served."""
         if self._latest[0] != tenant_id:
             self._earlier = self._latest

@@ -68,7 +68,7 @@ _SHELVED = 100_000
 class HelpCentre:
     """Lists, searches, shows and rates the documents of the tenant in context.
 
-    Threat: anybody may read the help centre. So all pages share the list of its articles until a document changes.
+    Threat: the help centre needs no token. So all pages share the list of its articles until a document changes.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ _ALIKE = 0.5
 """Minimum share of common stems (Jaccard) for two gaps to be grouped."""
 
 _Features: TypeAlias = tuple[str, tuple[str, ...], bytes | None]
-"""What a gap is compared by: its question, its stems and its vector."""
+"""Question, stems and vector of a gap, by which it is compared with others."""
 _CodesOf: TypeAlias = Callable[[str], Iterable[str]]
 
 

@@ -7,9 +7,10 @@ free again at once, and any after `ABANDONED`; an answer is kept for `RETENTION`
 import json
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import select, tuple_
 
 from tenants.core import context
+from tenants.core.batches import batches
 from tenants.core.errors import Busy, Clash, Invalid
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
@@ -19,6 +20,7 @@ from tenants.work import claims
 RETENTION = timedelta(hours=24)
 ABANDONED = timedelta(minutes=15)
 MAX_KEY_LENGTH = 255
+_ERASED_AT_ONCE = 100
 
 
 def begin(key: str, request_hash: str) -> str | None:
@@ -91,15 +93,18 @@ def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
 
 def erase(subject: str | None, session_id: str | None) -> None:
     """Delete the same answers and their keys."""
-    with database.writing() as session:
-        for row in _owned_by(session, subject, session_id):
-            session.delete(row)
+    # Decrypted without the write lock of SQLite.
+    with database.reading() as session:
+        keys = [(row.subject, row.key) for row in _owned_by(session, subject, session_id)]
+    for batch in batches(keys, _ERASED_AT_ONCE):
+        with database.writing() as session:
+            session.remove(IdempotencyRow, tuple_(IdempotencyRow.subject, IdempotencyRow.key).in_(batch))
 
 
 def _owned_by(session: TenantSession, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
     query = select(IdempotencyRow)
     if subject is not None:
         query = query.where(IdempotencyRow.subject == subject)
-    rows = session.scalars(query)
+    rows = session.scalars(query.execution_options(yield_per=_ERASED_AT_ONCE))
     # An answer says which session it belongs to; a day's worth of them is few enough to be read.
     return [row for row in rows if session_id is None or json.loads(row.answer or "{}").get("session_id") == session_id]
