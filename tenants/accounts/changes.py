@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import JSON, Index, String, Text, cast, func, select
+from sqlalchemy import JSON, Index, String, Text, cast, func, or_, select, update
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.core import context
@@ -100,6 +100,14 @@ def note(
         after=now_is,
     )
     session.add(row)
+
+
+def forget(subject: str) -> None:
+    """Remove a person from the recorded changes of tokens, of which only author, time and act stay."""
+    named = or_(SettingChangeRow.about == subject, SettingChangeRow.after["subject"].as_string() == subject)
+    with database.writing() as session:
+        erased = update(SettingChangeRow).where(SettingChangeRow.area == "token", named)
+        session.execute(erased.values(about="", before={}, after={}))
 
 
 def _has_room(session: TenantSession, size: int) -> bool:

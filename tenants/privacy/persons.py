@@ -16,6 +16,7 @@
 | streams that can be read again, for an hour | subject | deleted |
 | jobs, for a week: uploader of the files | subject | the name is removed |
 | metadata of issued tokens | subject | deleted; the tokens work until they are revoked or expire |
+| changes of tokens that name the person | subject | the name is removed |
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
 A thumb in Phoenix is deleted with the trace of its turn; it has no name and no text.
@@ -33,6 +34,7 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import ColumnElement, false, inspect, select, union, update
 
 from settings import get_settings
+from tenants.accounts import changes
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
@@ -177,6 +179,8 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
         disowned = update(JobRow).where(_of_subject(JobRow, subject, session_id)).values(subject="")
         job_ids = session.scalars(disowned.returning(JobRow.job_id)).all()
     _delete(TokenRow, _of_subject(TokenRow, subject, session_id))
+    if subject and session_id is None:
+        changes.forget(subject)
     database.scrub(settings)
     return ErasureReport(
         turns=len(turns) + quarantined,

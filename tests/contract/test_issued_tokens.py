@@ -20,6 +20,8 @@ from tenants.accounts.registry import Registry
 from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Invalid, NotFound, TryAgain
+from tenants.privacy import persons
+from tenants.privacy.persons import Person
 from tenants.storage import database
 from tests.tokens import refused
 
@@ -74,6 +76,18 @@ def test_the_grace_of_a_token_ends_by_itself(records: Settings, monkeypatch: pyt
     later = (datetime.now(UTC) + timedelta(minutes=11)).timestamp()
     monkeypatch.setattr("tenants.access.revocations.time", lambda: later)
     assert refused(raw, records)
+
+
+def test_an_erased_person_is_in_no_recorded_change_of_tokens(records: Settings) -> None:
+    with acting_as(ANNA):
+        issued_tokens.issue(subject="telegram:123", scopes=["ask"], ttl_seconds=HOUR)
+        revocations.revoke("subject", "telegram:123")
+        issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+        persons.erase(Person(subject="telegram:123"))
+        noted = changes.latest("token")
+        assert "telegram:123" not in repr(noted)
+        assert [one.act for one in noted] == ["added", "revoked", "added"]
+        assert noted[0].after["subject"] == "crm"
 
 
 def test_what_revokes_many_tokens_shows_on_each(records: Settings) -> None:
