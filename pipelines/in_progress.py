@@ -8,7 +8,7 @@ from typing import TypeVar
 from tenants.chats.visitors import SCOPE as VISIT
 from tenants.core.context import Tenant
 from tenants.core.errors import Busy, RateLimited
-from tenants.work.seats import may_take_more
+from tenants.core.fair_semaphore import may_take_more
 
 Key = TypeVar("Key")
 

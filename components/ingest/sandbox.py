@@ -26,8 +26,8 @@ from pydantic import Field, FiniteFloat, JsonValue, StrictInt, StrictStr, Valida
 from components.ingest.formats.parsed import FileFlag, Markup, Parsed
 from tenants.core import context
 from tenants.core.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, TryAgain, UnsupportedMedia
+from tenants.core.fair_semaphore import FairSemaphore
 from tenants.core.validation import FrozenModel
-from tenants.work.fair_semaphore import FairSemaphore
 
 SECONDS = 18.0
 """Time limit of a file, so that a job over one file, with all transfers, ends within 20 seconds."""

@@ -12,7 +12,7 @@ from threading import Lock
 from time import monotonic
 
 from components.models.failures import ModelFailed
-from tenants.work.fair_semaphore import FairSemaphore
+from tenants.core.fair_semaphore import FairSemaphore
 
 _IDLE_SECONDS = 300.0
 """Default idle time after which Ollama unloads a model."""

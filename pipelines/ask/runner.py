@@ -30,9 +30,10 @@ from settings import get_settings
 from tenants.access.quotas import RateLimiter
 from tenants.core import context
 from tenants.core.errors import Busy, InternalFault, NotFound, OporaError, TimedOut, TryAgain, trail
+from tenants.core.fair_semaphore import may_take_more
 from tenants.storage import bus
 from tenants.work import idempotency, stream_log
-from tenants.work.seats import Seats, may_take_more
+from tenants.work.seats import Seats
 from tenants.work.stream_log import LoggedStream
 
 log = logging.getLogger("opora.ask")

@@ -31,10 +31,10 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from settings import Settings, get_settings
 from tenants.core import context
 from tenants.core.errors import CallerError, Clash, InternalFault, Locked, TryAgain
+from tenants.core.fair_semaphore import FairSemaphore
 from tenants.storage.connections import BoundedConnection, SharingPool, patient
 from tenants.storage.faults import is_clash, is_corrupt, is_corrupt_file
 from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
-from tenants.work.fair_semaphore import FairSemaphore
 
 if TYPE_CHECKING:
     import psycopg

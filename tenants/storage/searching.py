@@ -15,10 +15,10 @@ from sqlalchemy.exc import OperationalError
 
 from tenants.core import context, fairness
 from tenants.core.errors import Busy, Invalid
+from tenants.core.fair_semaphore import FairSemaphore
 from tenants.storage import database
 from tenants.storage.faults import sqlite_name
 from tenants.storage.sessions import TenantSession, tell_server
-from tenants.work.fair_semaphore import FairSemaphore
 
 SECONDS = 3
 """Time of a search: of the processor on SQLite, of the clock on PostgreSQL."""

@@ -20,22 +20,10 @@ from typing import TypeVar
 
 from tenants.core import context, fairness
 from tenants.core.errors import NoTenant
+from tenants.core.fair_semaphore import may_take_more
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-_SHARE = 3
-"""A tenant has at most this many times the free capacity: alone, three quarters of the total."""
-
-
-def may_take_more(own: int, free: int, share: int = _SHARE) -> bool:
-    """Whether a tenant with `own` units of a bounded resource may take another while `free` are left.
-
-    :param share: the most times the free capacity that it may have.
-
-    The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
-    """
-    return own < share * free
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,11 @@ from tenants.accounts.registry import Registry
 from tenants.core import context, fairness
 from tenants.core.context import Tenant, acting_as, working_for
 from tenants.core.errors import Busy, Invalid, TimedOut, TryAgain, trail
+from tenants.core.fair_semaphore import FairSemaphore
 from tenants.desk import evaluation_questions, evaluation_results
 from tenants.desk.evaluation_questions import EvaluationQuestion
 from tenants.storage.tables import JsonObject
 from tenants.work import claims
-from tenants.work.fair_semaphore import FairSemaphore
 
 log = logging.getLogger("opora.evaluation")
 

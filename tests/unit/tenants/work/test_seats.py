@@ -9,7 +9,8 @@ import pytest
 
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
-from tenants.work.seats import Seats, may_take_more, waiting
+from tenants.core.fair_semaphore import may_take_more
+from tenants.work.seats import Seats, waiting
 from tests.webhooks import wait_until
 
 PATIENCE_SECONDS = 60

@@ -6,7 +6,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from tenants.work.fair_semaphore import FairSemaphore
+from tenants.core.fair_semaphore import FairSemaphore
 
 PATIENCE_SECONDS = 20.0
 

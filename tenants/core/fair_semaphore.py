@@ -13,12 +13,23 @@ from math import inf
 from threading import Event, Lock
 from typing import TypeAlias
 
-from tenants.work.seats import may_take_more
-
 _POLL_SECONDS = 0.25
+
+_SHARE = 3
+"""A tenant has at most this many times the free capacity: alone, three quarters of the total."""
 
 Holder: TypeAlias = tuple[str, str]
 """A tenant and a visitor of its sites; empty for work that belongs to none."""
+
+
+def may_take_more(own: int, free: int, share: int = _SHARE) -> bool:
+    """Whether a tenant with `own` units of a bounded resource may take another while `free` are left.
+
+    :param share: the most times the free capacity that it may have.
+
+    The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
+    """
+    return own < share * free
 
 
 class FairSemaphore:
