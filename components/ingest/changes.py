@@ -15,7 +15,7 @@ from tenants.knowledge import documents as stored_documents
 
 
 class SeenDocuments:
-    """All documents that a run has met, each with its file. One object for all batches, so copying it is sharing it."""
+    """All documents that a run has met, each with its file. All batches share one object: a deep copy returns it."""
 
     def __init__(self) -> None:
         self.doc_ids: dict[str, str] = {}

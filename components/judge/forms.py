@@ -1,7 +1,7 @@
 """The forms that a judging model fills in. Scores are whole percentages, which models give more consistently than
 fractions.
 
-Bounds that a reader can mend by cutting, such as the length of a list, are not part of a form.
+A form leaves out limits that the code can enforce by truncating the reply, such as the length of a list.
 """
 
 from typing import Annotated, Literal

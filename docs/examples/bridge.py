@@ -31,7 +31,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.post("/messenger")
 async def receive_update(update: dict[str, dict[str, str]]) -> None:
-    """What somebody writes to the bot: stored in their chat, the first message begins one."""
+    """Store what a person writes to the bot in their chat; the first message starts one."""
     message = update["message"]
     claims = {"sub": f"messenger:{message['chat_id']}", "aud": "opora", "exp": int(time()) + 300}
     identity = jwt.encode(claims, os.environ["IDENTITY_SECRET"], algorithm="HS256")
@@ -39,7 +39,7 @@ async def receive_update(update: dict[str, dict[str, str]]) -> None:
     headers = {"Authorization": f"Bearer {session.raise_for_status().json()['token']}"}
     chats = (await opora.get("/chats", headers=headers)).json()
     chat = chats[0] if chats else (await opora.post("/chats", json={}, headers=headers)).json()
-    # The messenger's id of a message: what it delivers twice is one message here.
+    # The messenger's id of the message, so that one delivered twice is stored once.
     body = {"text": message["text"], "client_id": message["message_id"]}
     (await opora.post(f"/chats/{chat['chat_id']}/messages", json=body, headers=headers)).raise_for_status()
 
