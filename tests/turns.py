@@ -107,6 +107,7 @@ class FixedJudge:
         self.grades = grades
         self.broken = broken
         self.asked: list[str] = []
+        self.questions: list[str] = []
 
     def grade(self, question: str, passages: Sequence[Passage], *, locale: str, tier: str) -> Grades:
         self._raise_if_broken("grade")
@@ -130,6 +131,7 @@ class FixedJudge:
         self, question: str, answer: str, left_open: Sequence[str] = (), *, locale: str, tier: str
     ) -> SelfEvaluation:
         self._raise_if_broken("evaluate")
+        self.questions.append(question)
         return self.evaluation
 
     def _raise_if_broken(self, method: str) -> None:

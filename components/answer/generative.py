@@ -27,7 +27,7 @@ from components.models.calls import tier_of
 from components.models.chat import ChatModels
 from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
-from components.models.prompts import block
+from components.models.prompts import as_asked, block
 from components.models.structured import Form, fill
 from components.nested import Nested
 from components.passages import to_passages
@@ -156,7 +156,7 @@ class GenerativeAnswerer(Nested):
             "rejected": block("rejected", rejected_lines(rejected or ())),
             "history": block("history", transcript(history or ())),
             "context": block("context", context),
-            "question": block("question", question if query in question else f"{question}\n({query})"),
+            "question": block("question", as_asked(question, query)),
         }
         on_text = self._on_text(question, passages, locale) if token_sink.is_open() else None
         try:

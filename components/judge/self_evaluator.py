@@ -17,6 +17,7 @@ from components.language.identifiers import codes
 from components.language.relatives import families, relatives
 from components.language.words import stems, words
 from components.models.calls import tier_of
+from components.models.prompts import as_asked
 from components.passages import relevance
 from components.turn import Complexity, Draft, Exchange, Passage, Quality, SelfEvaluation
 from components.understand.followup import previous
@@ -63,6 +64,7 @@ class SelfEvaluator:
         locale: str = "ru",
         quality: Quality = "balanced",
         complexity: Complexity = "unknown",
+        question: str = "",
     ) -> dict[str, SelfEvaluation]:
         """Return the evaluation of the first answer.
 
@@ -70,6 +72,7 @@ class SelfEvaluator:
         :param adequacy: probability (0..1) that the evidence answers.
         :param history: the conversation so far, oldest first.
         :param standalone: the message completed from it; empty if it was complete.
+        :param question: the customer's words, which a model reads, too: spelling correction may have changed a name.
         """
         draft = to_draft(answers[0]) if answers else Draft("", (), ())
         if draft.quoted and answers[0].documents:
@@ -79,7 +82,8 @@ class SelfEvaluator:
             return {"evaluation": self._by_evidence(query, draft, adequacy, history if history and standalone else ())}
         try:
             tier = tier_of(quality, complexity)
-            return {"evaluation": self.judge.evaluate(query, draft.text, draft.missing, locale=locale, tier=tier)}
+            read = as_asked(question or query, query)
+            return {"evaluation": self.judge.evaluate(read, draft.text, draft.missing, locale=locale, tier=tier)}
         except Exception as error:
             degraded(SELF_EVALUATOR, error)
             return {"evaluation": NOT_EVALUATED}

@@ -93,6 +93,11 @@ def _read(path: Path, changed: int, name: str, language: str) -> Prompt:  # noqa
     return Prompt(name, language, path.read_text(encoding="utf-8"))
 
 
+def as_asked(question: str, query: str) -> str:
+    """Return the customer's words, and below them the standalone question unless they contain it."""
+    return question if query in question else f"{question}\n({query})"
+
+
 def block(name: str, lines: Sequence[str] | str) -> str:
     """Fence data: `<passages id="1a2b3c4d">`, the lines, and an end with the same id; empty for no lines."""
     if not lines:

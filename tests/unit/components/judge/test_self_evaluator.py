@@ -24,6 +24,15 @@ def test_a_model_evaluates_what_a_model_wrote() -> None:
     assert evaluated(FixedJudge()) == EVALUATED
 
 
+def test_a_model_reads_the_question_in_the_words_of_the_customer() -> None:
+    judge = FixedJudge()
+    evaluator = SelfEvaluator(judge)  # type: ignore[arg-type]
+    answers = [answer("Гарантия два года.", of=passage("Гарантия два года."))]
+    evaluator.run(query="Does the wasservice need SSL?", question="Does the webservice need SSL?", answers=answers)
+    evaluator.run(query="warranty", question="warranty", answers=answers)
+    assert judge.questions == ["Does the webservice need SSL?\n(Does the wasservice need SSL?)", "warranty"]
+
+
 def test_a_quotation_is_worth_its_evidence() -> None:
     found = evaluated(FixedJudge(), quoted=True, adequacy=0.7)
     assert (found.answerability, found.relevance, found.confidence, found.quality) == ("fully", 0.7, 0.7, 100)
