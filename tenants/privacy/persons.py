@@ -172,8 +172,7 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
     remembered = _delete(ConversationRow, *_owned(ConversationRow, subject, session_id))
     chatted = chats.erase(subject, session_id)
     tickets = _delete(TicketRow, *_owned(TicketRow, subject, session_id))
-    answers = idempotency.of_person(subject, session_id)
-    idempotency.erase(subject, session_id)
+    answers = idempotency.erase(subject, session_id)
     with database.writing() as session:
         # The documents belong to the tenant, so the jobs continue.
         disowned = update(JobRow).where(_of_subject(JobRow, subject, session_id)).values(subject="")
@@ -188,7 +187,7 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
         conversations=remembered,
         chats=chatted,
         tickets=tickets,
-        answers=len(answers),
+        answers=answers,
         jobs=len(job_ids),
         traces=0,
     )

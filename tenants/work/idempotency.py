@@ -5,12 +5,15 @@ free again at once, and any after `ABANDONED`; an answer is kept for `RETENTION`
 """
 
 import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TypeAlias
 
 from sqlalchemy import select, tuple_
 
-from tenants.core import context
-from tenants.core.batches import batches
+from tenants.core import context, fairness
+from tenants.core.batches import batches, repeat
 from tenants.core.errors import Busy, Clash, Invalid
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
@@ -20,7 +23,13 @@ from tenants.work import claims
 RETENTION = timedelta(hours=24)
 ABANDONED = timedelta(minutes=15)
 MAX_KEY_LENGTH = 255
-_ERASED_AT_ONCE = 100
+
+AT_ONCE = 100
+"""Answers that are decrypted, or deleted in one transaction, at once."""
+
+
+_KEY = IdempotencyRow.subject, IdempotencyRow.key
+_Key: TypeAlias = tuple[str, str]
 
 
 def begin(key: str, request_hash: str) -> str | None:
@@ -87,24 +96,61 @@ def abandon(key: str) -> None:
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
     """Return the answers stored for a person, for a session, or, given both, those that match both."""
-    with database.reading() as session:
-        return tuple(row.answer for row in _owned_by(session, subject, session_id) if row.answer)
+    return tuple(answer for _, answer in _answers(subject, session_id))
 
 
-def erase(subject: str | None, session_id: str | None) -> None:
-    """Delete the same answers and their keys."""
-    # Decrypted without the write lock of SQLite.
-    with database.reading() as session:
-        keys = [(row.subject, row.key) for row in _owned_by(session, subject, session_id)]
-    for batch in batches(keys, _ERASED_AT_ONCE):
+def erase(subject: str | None, session_id: str | None) -> int:
+    """Delete the same answers and their keys, in small transactions. Return the number of answers.
+
+    Of a person without a session, the keys of requests in progress are deleted, too: their answers are not stored then.
+    """
+    if session_id is None:
+        own = select(*_KEY).where(IdempotencyRow.subject == subject)
+        return _erase_while(lambda session, most: [(row.subject, row.key) for row in session.execute(own.limit(most))])
+    found = iter([key for key, _ in _answers(subject, session_id)])
+    return _erase_while(lambda _, most: list(islice(found, most)))
+
+
+def _erase_while(next_keys: Callable[[TenantSession, int], list[_Key]]) -> int:
+    """Delete rows by their keys, batch by batch. Return how many had an answer.
+
+    :param next_keys: returns up to so many keys.
+    """
+    answered = 0
+
+    def erase_some(most: int) -> int:
+        nonlocal answered
         with database.writing() as session:
-            session.remove(IdempotencyRow, tuple_(IdempotencyRow.subject, IdempotencyRow.key).in_(batch))
+            keys = next_keys(session, most)
+            chosen = tuple_(*_KEY).in_(keys)
+            answered += session.count(IdempotencyRow, chosen, IdempotencyRow.answer.is_not(None))
+            session.remove(IdempotencyRow, chosen)
+        return len(keys)
+
+    repeat(erase_some, AT_ONCE)
+    return answered
 
 
-def _owned_by(session: TenantSession, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
-    query = select(IdempotencyRow)
+def _answers(subject: str | None, session_id: str | None) -> Iterator[tuple[_Key, str]]:
+    """Yield the keys and answers of a person or a session.
+
+    An answer says which session it belongs to, so a day's worth of them is decrypted, outside of transactions that
+    write. The second look finds those that were stored during the first.
+    """
+    answered = select(*_KEY, IdempotencyRow.created_at).where(IdempotencyRow.answer.is_not(None))
     if subject is not None:
-        query = query.where(IdempotencyRow.subject == subject)
-    rows = session.scalars(query.execution_options(yield_per=_ERASED_AT_ONCE))
-    # An answer says which session it belongs to; a day's worth of them is few enough to be read.
-    return [row for row in rows if session_id is None or json.loads(row.answer or "{}").get("session_id") == session_id]
+        answered = answered.where(IdempotencyRow.subject == subject)
+    seen: set[tuple[str, str, datetime]] = set()
+    for _ in range(2):
+        with database.reading() as session:
+            stored = [(row.subject, row.key, row.created_at) for row in session.execute(answered)]
+        new = [key for key in stored if key not in seen]
+        seen.update(new)
+        for some in batches(new, AT_ONCE):
+            fairness.yield_to_questions()
+            chosen = tuple_(*_KEY).in_([key[:2] for key in some])
+            with database.reading() as session:
+                rows = session.execute(select(*_KEY, IdempotencyRow.answer).where(chosen)).all()
+            for row in rows:
+                if row.answer and (session_id is None or json.loads(row.answer).get("session_id") == session_id):
+                    yield (row.subject, row.key), row.answer

@@ -1,6 +1,5 @@
 """Stored data of a tenant besides its chunks, on every database."""
 
-import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -29,7 +28,6 @@ from tenants.knowledge.lexicon import ChunkTerms, Lexicon
 from tenants.privacy import persons, retention
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.work import idempotency
 from tenants.work.idempotency import ABANDONED, RETENTION
@@ -241,23 +239,6 @@ def test_a_ticket_is_stored_with_its_channel(acme: Tenant) -> None:
     with acting_as(OTHER):
         assert handoffs.get(ticket.ticket_id) is None
         assert tickets() == ()
-
-
-def test_answers_are_erased_without_a_lock_while_they_are_read(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, begun = idempotency._owned_by, list[object]()
-
-    def noted(session: TenantSession, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
-        begun.append(session.get_bind().get_execution_options().get("sqlite_begin"))
-        return read(session, subject, session_id)
-
-    monkeypatch.setattr(idempotency, "_owned_by", noted)
-    monkeypatch.setattr(idempotency, "_ERASED_AT_ONCE", 2, raising=False)
-    for number in range(5):
-        idempotency.begin(f"k{number}", "hash")
-        idempotency.finish(f"k{number}", json.dumps({"session_id": "other" if number == 4 else "s1"}))
-    idempotency.erase(None, "s1")
-    assert [idempotency.begin(f"k{number}", "hash") is None for number in range(5)] == [True] * 4 + [False]
-    assert begun == [None]
 
 
 def test_the_same_request_is_answered_alike(acme: Tenant) -> None:
