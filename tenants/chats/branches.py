@@ -14,12 +14,12 @@ from tenants.chats.records import Chat, Message, chat_of
 from tenants.chats.tables import ChatMessageRow
 from tenants.storage import database
 
-MAX_BYTES = 200_000
+MAX_LENGTH = 200_000
 """Characters of texts and turns that a branch takes with it: about twenty answers."""
 
 
 def start(source: Chat, kept: Sequence[Message]) -> Chat:
-    """Start a chat of the caller with copies of these messages of `source`: the newest that fit in `MAX_BYTES`.
+    """Start a chat of the caller with copies of these messages of `source`: the newest that fit in `MAX_LENGTH`.
 
     A line in each chat leads to the other. Copies count in no statistics and trigger no webhooks. Files stay in the
     first chat; their names are copied. Raises the errors of `room.check`.
@@ -30,11 +30,11 @@ def start(source: Chat, kept: Sequence[Message]) -> Chat:
         copies, size = list[ChatMessageRow](), 0
         for message in reversed(kept):
             copy = _copy(message, row.chat_id)
-            texts = copy.text, json.dumps(copy.body)
-            size += sum(map(len, texts))
-            if copies and size > MAX_BYTES:
+            # Databases store escapes, of six characters for a Cyrillic letter, so space is counted with them.
+            size += len(copy.text) + len(json.dumps(copy.body, ensure_ascii=False))
+            if copies and size > MAX_LENGTH:
                 break
-            room.count(session, *texts)
+            room.count(session, copy.text, json.dumps(copy.body))
             copies.append(copy)
         for row.last_seq, copy in enumerate(reversed(copies), start=1):
             copy.seq = row.last_seq

@@ -2,7 +2,8 @@
 
 Threat: a tenant, or a visitor of its site, that fills the disk of all. What a tenant writes is counted by day. As it
 approaches the limit, copies of chats are refused first, then customers' messages, then operators' changes. The
-assistant's answers and events follow from these: they are counted and never refused, so nothing is lost half-way.
+assistant's answers and events follow from these: they are counted and never refused, so nothing is lost half-way. Nor
+are questions over the API and answers by e-mail, which have limits of their own.
 """
 
 from collections.abc import Mapping
@@ -47,10 +48,13 @@ def count(session: TenantSession, *texts: str) -> None:
     if _COUNTED not in session.info:
         session.info[_COUNTED] = 0
         # Last of all, so that the tenant's other transactions wait for its row only during the commit.
-        listen(session, "before_commit", _store, once=True)
+        listen(session, "before_commit", _store)
     session.info[_COUNTED] += sum(len(text.encode()) for text in texts)
 
 
 def _store(session: TenantSession) -> None:
+    if session.in_nested_transaction():  # a savepoint is released: more texts may follow
+        return
     row = session.locked(SpendingRow, day=datetime.now(UTC).date().isoformat(), usd=0.0)
-    row.chat_bytes += session.info.pop(_COUNTED)
+    row.chat_bytes += session.info[_COUNTED]
+    session.info[_COUNTED] = 0

@@ -27,6 +27,7 @@ from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited, TryA
 from tenants.privacy import chat_people, persons
 from tenants.privacy.persons import Person
 from tenants.storage import bus, database, disk
+from tenants.storage.tables import SpendingRow
 from tests.chats import tickets, webhook
 
 VISITOR = Tenant("acme", "visitor-1")
@@ -510,12 +511,35 @@ def test_chats_leave_the_reserve_of_the_disk(chat: Chat, monkeypatch: pytest.Mon
 
 
 def test_a_branch_takes_the_newest_messages_that_fit(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "MAX_BYTES", 90)
+    monkeypatch.setattr(branches, "MAX_LENGTH", 90)
     for text in ("Раз", "Два", "ы" * 80, "ы" * 200):
         store.post(chat.chat_id, text)
     said = store.messages(chat.chat_id)
     assert lines(branches.start(chat, said)) == [f"customer: {'ы' * 200}", "(branched_from)"]
     assert lines(branches.start(chat, said[:3]))[:-1] == ["customer: Два", f"customer: {'ы' * 80}"]
+
+
+def test_a_branch_takes_as_many_russian_turns_as_english_ones(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "MAX_LENGTH", 250)
+    posted = store.post(chat.chat_id, "Где мой заказ?")
+    for number in ("1", "2"):
+        body: Body = {"turn": {"reply": "ы" * 80}}
+        store.answer(chat.chat_id, posted.chat.version, "Да.", turn_id=number, body=body, failed=False)
+    said = store.messages(chat.chat_id)
+    assert lines(branches.start(chat, said))[:-1] == ["customer: Где мой заказ?", "bot: Да.", "bot: Да."]
+
+
+def test_texts_after_a_savepoint_are_counted_once(chat: Chat) -> None:
+    with database.writing() as session:
+        before = session.locked(SpendingRow, day=datetime.now(UTC).date().isoformat(), usd=0.0).chat_bytes
+        room.count(session, "ы" * 50)
+        with session.begin_nested():
+            room.count(session, "ы" * 20)
+        room.count(session, "ы" * 500)
+    with database.reading() as session:
+        row = session.find(SpendingRow, datetime.now(UTC).date().isoformat())
+        assert row is not None
+        assert row.chat_bytes - before == 1_140
 
 
 def test_deliveries_are_leased_retried_and_given_up(chat: Chat) -> None:

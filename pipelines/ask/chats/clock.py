@@ -1,7 +1,6 @@
 """Timed changes of chats: snoozed chats return, chats that no operator takes go back to the assistant."""
 
 import logging
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
@@ -16,18 +15,16 @@ log = logging.getLogger("opora.chats")
 
 
 def sweep(closing: Event, now: datetime | None = None) -> None:
-    """Do what is due in the chats of all tenants, which take turns."""
-    now = now or datetime.now(UTC)
-    due: Sequence[str] = store.tenants_due(now)
-    while due:
-        later: list[str] = []
-        for tenant_id in due:
+    """Do what is due in the chats of all tenants, which take turns; in each round, also what is due since the last."""
+    more_due = True
+    while more_due:
+        moment = now or datetime.now(UTC)
+        more_due = False
+        for tenant_id in store.tenants_due(moment):
             if closing.is_set():
                 return
             with working_for(tenant_id, "clock"):
-                if _sweep_tenant(now):
-                    later.append(tenant_id)
-        due = later
+                more_due = _sweep_tenant(moment) or more_due
 
 
 def _still_open(chat: Chat) -> str:

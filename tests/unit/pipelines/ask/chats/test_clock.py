@@ -101,17 +101,22 @@ def test_a_sweep_with_nothing_due_is_one_query_for_any_number_of_tenants() -> No
 
 def test_tenants_take_turns_with_their_overdue_chats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "DUE_AT_ONCE", 2)
-    with acting_as(PATIENT):
-        policy.change(queue_minutes=10)
+    late = Tenant("late", "v:1")
+    Registry().add(late.tenant_id)
+    for tenant in (PATIENT, late):
+        with acting_as(tenant):
+            policy.change(queue_minutes=10)
     chats = [(tenant, queued(tenant)) for tenant in (HURRIED,) * 5 + (PATIENT,) * 2]
     moved: list[str] = []
 
     def words(chat: Chat) -> str:
+        if not moved:
+            chats.append((late, queued(late)))
         moved.append(chat.chat_id)
         return ""
 
     monkeypatch.setattr(clock, "_still_open", words)
     clock.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     assert {state(tenant, chat) for tenant, chat in chats} == {"bot"}
-    patient = {chat.chat_id for tenant, chat in chats if tenant is PATIENT}
-    assert moved[-1] not in patient, "the last of five comes after the other tenant's"
+    others = {chat.chat_id for tenant, chat in chats if tenant is not HURRIED}
+    assert moved[-1] not in others, "the last of five comes after those of others, also of one due meanwhile"
