@@ -83,7 +83,8 @@ def prune(now: datetime, closing: Event | None = None) -> int:
 
 
 def _prune_some(old: ColumnElement[bool], most: int) -> int:
-    oldest = select(ChatRow.chat_id).where(old).order_by(ChatRow.updated_at).limit(most)
+    # Locked, so that no chat is reopened before it is deleted.
+    oldest = select(ChatRow.chat_id).where(old).order_by(ChatRow.updated_at).limit(most).with_for_update()
     with database.writing() as session:
         ids = session.scalars(oldest).all()
         articles.unlink_chats(session, ids)

@@ -80,7 +80,8 @@ def _prune_some(table: Table, old: ColumnElement[bool], most: int) -> int:
     with database.across_tenants(write=True) as session:
         keys = session.execute(select(*table.primary_key).where(old).limit(most)).all()
         if keys:
-            session.execute(delete(table).where(key.in_(keys)))
+            # Without `old`, a row renewed since the first statement would be deleted.
+            session.execute(delete(table).where(key.in_(keys), old))
         return len(keys)
 
 

@@ -1,20 +1,24 @@
 """Every table has a documented retention rule, and expired rows are deleted automatically."""
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select, update
 
 from settings import Settings, get_settings
 from tenants.access import issued_tokens, revocations, spending
-from tenants.accounts import changes
+from tenants.accounts import changes, policy
 from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.chats import conversations, outbox
 from tenants.chats import store as chats
+from tenants.chats.tables import ChatRow, OutboxRow
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import first_run, invitations, operators, sessions
-from tenants.privacy import persons, retention
+from tenants.privacy import chat_people, persons, retention
 from tenants.storage import database
 from tenants.storage.shared_tables import LeaseRow
 from tenants.tables import Base
@@ -95,3 +99,47 @@ def test_what_is_old_goes_and_nothing_else(full: Settings) -> None:
     with acting_as(ANNA):
         assert len(chats.of_caller()) == 1
         assert operators.get("anna")
+
+
+def test_a_row_that_is_renewed_before_it_is_deleted_stays(full: Settings) -> None:
+    if not database.is_shared():
+        return  # one transaction writes at a time
+
+    def renew() -> None:
+        with database.across_tenants(write=True) as session:
+            session.execute(update(OutboxRow).values(state="pending"))
+
+    with ThreadPoolExecutor(1) as pool, before_statements("DELETE FROM outbox", lambda: pool.submit(renew).result()):
+        retention.prune(datetime.now(UTC) + LATER)
+    assert counts()["outbox"] > 0
+
+
+def test_a_chat_that_is_deleted_cannot_be_reopened(full: Settings) -> None:
+    if not database.is_shared():
+        return  # one transaction writes at a time
+    free: list[object] = []
+
+    def look() -> None:
+        with acting_as(ANNA), database.writing() as session:
+            free.extend(session.scalars(select(ChatRow.chat_id).with_for_update(skip_locked=True)))
+
+    with acting_as(ANNA):
+        policy.change(chat_days=30)
+        with ThreadPoolExecutor(1) as pool, before_statements("DELETE FROM outbox", lambda: pool.submit(look).result()):
+            assert chat_people.prune(datetime.now(UTC) + LATER) == 1
+    assert free == []
+
+
+@contextmanager
+def before_statements(beginning: str, work: Callable[[], object]) -> Iterator[None]:
+    """Do this before each statement with such a beginning."""
+
+    def listen(*given: object) -> None:
+        if str(given[2]).startswith(beginning):
+            work()
+
+    event.listen(database.engine(), "before_cursor_execute", listen)
+    try:
+        yield
+    finally:
+        event.remove(database.engine(), "before_cursor_execute", listen)
