@@ -1,6 +1,7 @@
 """Reads of one tenant's staff and visitors leave the threads to others."""
 
 import asyncio
+import threading
 import tracemalloc
 from asyncio import Event, Semaphore, wait_for
 from collections.abc import AsyncIterator
@@ -12,11 +13,13 @@ from pydantic import RootModel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pipelines import reads
 from pipelines.ask.chats import transcript
 from pipelines.reads import MOST_CHANGES, MOST_READS, give_up_turn
 from pipelines.routes import Route, RouteTable
 from settings import Settings
 from tenants.accounts.registry import Registry
+from tenants.audit import search
 from tenants.chats import store
 from tenants.chats.change import changing
 from tenants.core import fairness
@@ -24,6 +27,7 @@ from tenants.core.context import Tenant, acting_as
 from tests.asking import question
 from tests.service.serving import in_force
 from tests.unit.pipelines.test_gate import gate_of
+from ui.api import records
 
 PATH = "/things/exact"
 
@@ -124,6 +128,58 @@ async def test_a_request_that_goes_on_in_a_pool_holds_no_turn() -> None:
             await wait_for(slow.begun.acquire(), 5)
         slow.go.set()
         assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
+
+
+async def test_short_pages_beside_another_tenant_follow_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "_PAUSE_SHARE", 1_000.0)
+    monkeypatch.setattr(reads, "_MOST_PAUSE_SECONDS", 60.0)
+    slow = Slow()
+
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(0.06)
+        await PlainTextResponse("")(scope, receive, send)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await (page if scope["method"] == "GET" else slow)(scope, receive, send)
+
+    gate = gate_of(app)
+    gate.routes = RouteTable([Route("GET", PATH, "ask"), Route("POST", "/ask", "ask")])
+    async with client_of(gate, "mallory") as tabs, client_of(gate, "acme") as other:
+        asked = asyncio.create_task(other.post("/ask"))
+        await wait_for(slow.begun.acquire(), 5)
+        pages = await wait_for(asyncio.gather(*(tabs.get(PATH) for _ in range(3))), 5)
+        slow.go.set()
+        assert {response.status_code for response in (await asked, *pages)} == {200}
+
+
+async def test_a_verification_of_the_audit_holds_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.0)
+    go = threading.Event()
+    begun = Semaphore(0)
+    loop = asyncio.get_running_loop()
+
+    def verify() -> None:
+        loop.call_soon_threadsafe(begun.release)
+        assert go.wait(10)
+
+    monkeypatch.setattr(search, "verify", verify)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != PATH:
+            await records.verified()
+        await PlainTextResponse("")(scope, receive, send)
+
+    gate = gate_of(app)
+    gate.routes = RouteTable([Route("GET", PATH, "ask"), Route("GET", "/audit/verify", "ask")])
+    async with client_of(gate, "acme") as client:
+        with question():
+            verifying = asyncio.create_task(client.get("/audit/verify"))
+            try:
+                await wait_for(begun.acquire(), 5)
+                assert (await wait_for(client.get(PATH), 5)).status_code == 200
+            finally:
+                go.set()
+        assert (await verifying).status_code == 200
 
 
 async def test_no_tenant_is_named_like_the_visitors_of_another() -> None:

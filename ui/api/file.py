@@ -20,6 +20,7 @@ from pipelines.ask.chats.conversations import Conversations, file_limit
 from pipelines.bodies import form_with_file
 from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields
+from pipelines.reads import give_up_turn
 from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.accounts.policy import MAX_FILE_SIZE
@@ -78,6 +79,7 @@ def router(conversations: Conversations) -> OpenRouter:
     at_store = Pool("chat-files", _AT_STORE, turns=_OF_TENANT_AT_STORE)
 
     async def with_store(work: Callable[[], T]) -> T:
+        give_up_turn()
         return await at_store.run({context.current().tenant_id: _WAITING_FOR_STORE}, work)
 
     async def own_chat(chat_id: str) -> Chat:

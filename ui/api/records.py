@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 from components.turn import Outcome, Reason
 from pipelines.ask.insight import Format
 from pipelines.pools import Pool
+from pipelines.reads import give_up_turn
 from pipelines.routes import OpenRouter, opens
 from pipelines.spreadsheet import csv_lines
 from tenants.audit import search
@@ -83,6 +84,7 @@ async def verify_chain() -> dict[str, object]:
 
 async def verified() -> Verification:
     """Verify the whole chain of the tenant. Raises `Busy` while another request is doing so."""
+    give_up_turn()
     return await _VERIFYING.run({context.current().tenant_id: 1}, search.verify)
 
 
