@@ -172,6 +172,22 @@ def test_rate_limited_message_is_sent_by_its_button(opened: Page, service: FakeS
     shows(opened, "Первый", "Второй")
 
 
+def test_a_message_without_room_today_fails_without_a_countdown(opened: Page, service: FakeService) -> None:
+    ask(opened, "Первый")
+    service.wait_for("customer")
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (429, "chats_full")
+    service.retry_after = 40_000
+    ask(opened, "Второй")
+    expect(opened.get_by_role("alert")).to_have_text(
+        "Сегодня чат больше не принимает сообщения. Напишите завтра или свяжитесь с нами другим способом."
+    )
+    expect(opened.locator(".unsent")).not_to_contain_text("Отправится через")
+    service.refusal = None
+    opened.locator(".unsent").get_by_role("button").first.click()
+    shows(opened, "Первый", "Второй")
+    expect(opened.locator(".banner")).to_have_count(0)
+
+
 def test_rate_limited_stream_says_so_and_goes_on(opened: Page, service: FakeService) -> None:
     ask(opened, "Вопрос")
     service.wait_for("customer")

@@ -251,7 +251,7 @@ export class Conversation {
 
   /** Tell the customer that something went wrong. */
   fail(problem?: Problem): void {
-    this.fault = FAULTS[problem?.status ?? 0] ?? 'failed_action';
+    this.fault = problem?.code === 'chats_full' ? 'chats_full' : FAULTS[problem?.status ?? 0] ?? 'failed_action';
     this.faultSeconds = problem?.retryAfter || UNKNOWN_WAIT_SECONDS;
     this.changed();
   }
@@ -344,7 +344,7 @@ export class Conversation {
     await this.ensureChat();
     const sent = { client_id, text, ...(file ? { file_id: file.file_id } : {}) };
     const accepted = await this.api.json<{ message: Message; chat: Chat }>('POST', this.path('messages'), sent);
-    if (this.fault === 'rate_limited') this.fault = null;
+    if (this.fault === 'rate_limited' || this.fault === 'chats_full') this.fault = null;
     this.take(accepted.chat);
     this.add([accepted.message]);
   }

@@ -75,7 +75,7 @@ export class Outbox {
       this.settle(new Set([message.client_id]));
     } catch (problem) {
       if (!(problem instanceof Problem) || problem.status === 0 || problem.status >= 500) throw problem;
-      if (problem.status === 429) {
+      if (problem.status === 429 && problem.code !== 'chats_full') {
         this.wait(problem.retryAfter || UNKNOWN_WAIT_SECONDS);
         this.way.refused(problem);
         return;
