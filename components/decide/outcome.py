@@ -211,7 +211,9 @@ class OutcomeComposer:
         guard = AnswerGuard(turn, rules, self.guard)
         if turn.draft is not None:
             turn = replace(turn, draft=guard.draft(with_context_citations(turn.draft, turn)))
-        if self._goes_on(turn, beside) or (turn.draft is None and goes_elsewhere(turn, beside)):
+        if self._goes_on(turn, beside) or (
+            turn.draft is None and turn.evidence.passages and goes_elsewhere(turn, beside)
+        ):
             reasons = (*turn.verdict.reasons, _OTHER_READING)
             turn = replace(turn, draft=None, verdict=replace(turn.verdict, route="human", reasons=reasons))
         max_articles = ARTICLES if _first_leads(turn) else ARTICLES_IN_DOUBT
@@ -242,7 +244,7 @@ class OutcomeComposer:
                 return "clarify", None
             if draft is not None and draft.withheld:
                 return "cannot_answer", "insufficient_context"
-            if articles and (_first_answers(turn) or articles[0].score >= self.likely_from):
+            if articles and (_first_answers(turn) or _best_score(articles) >= self.likely_from):
                 return self._weak(rules)
             if draft is None and is_degraded(WRITING):
                 return "failed", "pipeline_error"
@@ -337,7 +339,7 @@ class OutcomeComposer:
 
     def _above_articles(self, turn: Turn, articles: Sequence[Article]) -> str:
         """Return the text above articles: how likely they answer, after any reason why something was withheld."""
-        count, score = "one" if len(articles) == 1 else "some", articles[0].score
+        count, score = "one" if len(articles) == 1 else "some", _best_score(articles)
         if turn.reason in _NOT_FOUND or turn.outcome == "low_confidence":
             is_near = _is_chosen(turn) or score >= self.near_from
             certainty = "likely_" if _first_answers(turn) else "near_" if is_near else "far_"
@@ -432,6 +434,11 @@ def _is_chosen(turn: Turn) -> bool:
 def _first_leads(turn: Turn) -> bool:
     """Return whether the first article is far more probable than the others, and by any reading of the message."""
     return leads(turn) and _OTHER_READING not in turn.verdict.reasons
+
+
+def _best_score(articles: Sequence[Article]) -> float:
+    """Return the probability of the likeliest article, which is not the first if those of two readings alternate."""
+    return max(article.score for article in articles)
 
 
 def _first_answers(turn: Turn) -> bool:

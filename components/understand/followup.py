@@ -27,8 +27,10 @@ _REFERRING = frozenset(
     it its they them their that this those these there then now too also one ones instead
     """.split()
 )
-_EXISTING = re.compile(r"\b(?:(?:is|are) there|there(?:['’]s| is| are)|do you (?:have|offer)|есть)\b", re.IGNORECASE)
+_EXISTING = re.compile(r"\b(?:(?:is|are) there|do you (?:have|offer)|есть)\b", re.IGNORECASE)
 """Words that ask whether there is a thing: "there" points to no place, and the thing may be a new topic."""
+_CONDITION = re.compile(r"\b(?:если|if)\b", re.IGNORECASE)
+"""Words before a condition, which asks nothing: "and if there is a receipt?"."""
 _NUMBER = re.compile(r"\W*(?:№\s*)?(\d{1,2})\W*\Z")
 _ORDINALS: tuple[frozenset[str], ...] = tuple(
     frozenset(stems(forms))
@@ -138,7 +140,7 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     A question that names a single thing may be a new topic ("Есть рассрочка?") or not ("Сколько длится ремонт?"): only
     the knowledge base can tell, also after "and" if the question asks something of that thing.
     """
-    asks_existence = bool(_EXISTING.search(question))
+    asks_existence = bool(_EXISTING.search(question)) and not _CONDITION.search(question)
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
     folded = {fold(word.text) for word in question_words} - ({"there"} if asks_existence else set())

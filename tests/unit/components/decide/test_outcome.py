@@ -411,6 +411,15 @@ def test_a_likelier_section_of_another_reading_is_no_certain_answer() -> None:
     assert turn.reply.text == text("outcomes.articles.near_some", "ru")
 
 
+def test_a_likely_article_counts_after_one_of_another_reading() -> None:
+    elsewhere = document("Вынимайте сетку пассатижами.", "c3", doc_id="mesh")
+    lead = replace(elsewhere, meta={**elsewhere.meta, "relevance": 0.4, "leads": True})
+    alone = composed("?", near(0.34, SOURCE), refused=Verdict("human"))
+    beside = composed("?", near(0.34, SOURCE), refused=Verdict("human"), in_context=[lead])
+    assert beside.reply.articles[0].passage.doc_id == "mesh"
+    assert (alone.outcome, beside.outcome) == ("low_confidence", "low_confidence")
+
+
 @pytest.mark.parametrize(("standalone", "offered"), [("", set()), ("у меня было 900 (баллы)", {"points"})])
 def test_a_follow_up_is_offered_the_articles_of_its_topic(standalone: str, offered: set[str]) -> None:
     lead = document("Баллы начисляются через 14 дней.", "c3", doc_id="points", relevance=0.02, leads=True)

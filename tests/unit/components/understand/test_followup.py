@@ -48,7 +48,17 @@ def test_a_remark_that_was_not_answered_keeps_the_topic_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["бесплатно?", "is that free?", "да мигает и пищит", "yes it flashes and beeps", "what is in there"]
+    "question",
+    [
+        "бесплатно?",
+        "is that free?",
+        "да мигает и пищит",
+        "yes it flashes and beeps",
+        "what is in there",
+        "а если у меня есть чек?",
+        "and if there is no receipt?",
+        "but there's water on the floor",
+    ],
 )
 def test_a_reply_that_names_nothing_new_surely_leans(question: str) -> None:
     assert leaning(question) == "surely"
