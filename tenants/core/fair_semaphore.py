@@ -63,11 +63,16 @@ class FairSemaphore:
                 self._tenants.add(holder[0])
             self._lines.setdefault(holder, deque()).append(granted)
             self._fill()
-        while not granted.is_set():
-            seconds = patience() if patience is not None else 0.0
-            if seconds <= 0:
-                return not self._gave_up(holder, granted)
-            granted.wait(min(seconds, _POLL_SECONDS))
+        try:
+            while not granted.is_set():
+                seconds = patience() if patience is not None else 0.0
+                if seconds <= 0:
+                    return not self._gave_up(holder, granted)
+                granted.wait(min(seconds, _POLL_SECONDS))
+        except BaseException:
+            if not self._gave_up(holder, granted):
+                self.release(holder)
+            raise
         return True
 
     @contextmanager

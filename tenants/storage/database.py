@@ -170,6 +170,7 @@ def _turn_to_write(bind: Engine, tenant_id: str) -> Iterator[None]:
         return
     holder, latest = (tenant_id, ""), monotonic() + _BUSY_MILLISECONDS / 1_000
     if not _WRITERS.acquire(holder, lambda: latest - monotonic()):
+        log.warning("a transaction got no turn to write")
         raise TryAgain
     try:
         yield

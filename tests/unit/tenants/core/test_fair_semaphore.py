@@ -90,3 +90,15 @@ def test_a_caller_that_gives_up_takes_no_permit() -> None:
     assert not semaphore.acquire(("acme", ""), iter([0.05, 0.0]).__next__)
     semaphore.release(("acme", ""))
     assert semaphore.acquire(("mallory", ""))
+
+
+def test_a_caller_that_is_interrupted_takes_no_permit() -> None:
+    def interrupted() -> float:
+        raise KeyboardInterrupt
+
+    semaphore = FairSemaphore(1)
+    assert semaphore.acquire(("acme", ""))
+    with pytest.raises(KeyboardInterrupt):
+        semaphore.acquire(("acme", ""), interrupted)
+    semaphore.release(("acme", ""))
+    assert semaphore.acquire(("mallory", ""))
