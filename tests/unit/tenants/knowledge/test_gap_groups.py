@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.language.identifiers import codes
+from pipelines.ask.articles.gap_meanings import subjects
 from tenants.core import fairness
 from tenants.knowledge import gap_groups
 from tenants.knowledge.gaps import Gap
 from tests.audits import AT
 
-grouped = partial(gap_groups.grouped, codes_of=codes)
+grouped = partial(gap_groups.grouped, codes_of=subjects)
 
 
 def gap(gap_id: str, *stems: str, count: int = 1, doc_ids: tuple[str, ...] = ()) -> Gap:
@@ -47,6 +47,12 @@ def test_questions_about_different_codes_are_never_one_group() -> None:
     for threshold in (None, 0.9):
         found = [[one.question for one in group.gaps] for group in grouped(gaps, threshold)]
         assert found == [[alike[0], alike[2], alike[3]], [alike[1]]]
+
+
+def test_questions_about_different_orders_are_one_group() -> None:
+    numbers = ("ORD-4471820", "ORD-4471955", "W12345", "RR123456789RU")
+    (group,) = grouped([gap(f"Где мой заказ {number}?", "заказ") for number in numbers])
+    assert group.count == 4
 
 
 stems = st.sets(st.sampled_from("абвгд"), max_size=4)
