@@ -322,7 +322,9 @@ class _GatedRequest:
 
     def _set_caller(self, locale: str) -> None:
         """Answer this caller in `locale`, unless the request asks for another one."""
-        problems.caller.set(problems.Caller(self.language or locale, self.request_id, self.scope))
+        address = {name: self.scope[name] for name in ("type", "scheme", "server", "root_path") if name in self.scope}
+        address["headers"] = [(name, value) for name, value in self.scope["headers"] if name == b"host"]
+        problems.caller.set(problems.Caller(self.language or locale, self.request_id, address))
 
     async def _read_json(self, model: type[BaseModel], limit: int) -> Receive:
         """Read, parse and validate the whole body. Callers with too many refused bodies have to wait."""

@@ -56,7 +56,9 @@ class TextResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Context for answering a request: the locale, the id in the `X-Request-Id` header, and the ASGI scope."""
+    """Context for answering a request: the locale, the id in the `X-Request-Id` header, and the parts of the ASGI scope
+    that the service's address consists of. Work that outlives the request keeps it, so it has no token and no body.
+    """
 
     locale: str = LOCALES[0]
     request_id: str = ""

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import gate, problems
+from pipelines.connections import public_url
 from pipelines.gate import Gate
 from pipelines.in_progress import MOST_HELD_BYTES, MOST_OPEN
 from pipelines.routes import Route
@@ -153,6 +154,24 @@ async def test_visitors_take_turns_by_what_identifies_them(
         for token, expected in (("visitor", sender), ("acme:ask", "")):
             response = await client.get("/things/exact", headers=bearer(token))
             assert response.text == expected
+
+
+async def test_work_that_outlives_a_request_keeps_no_token_and_no_body() -> None:
+    callers = list[problems.Caller]()
+    addresses = list[str]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        callers.append(problems.caller.get())
+        addresses.append(public_url())
+        await PlainTextResponse("")(scope, receive, send)
+
+    transport = httpx.ASGITransport(gate_of(app))
+    async with httpx.AsyncClient(transport=transport, base_url="https://help.example:8443") as client:
+        response = await client.get("/things/exact", headers={"Authorization": "Bearer acme:ask"})
+    assert response.status_code == 200
+    assert addresses == ["https://help.example:8443"]
+    assert set(callers[0].scope) <= {"type", "scheme", "server", "root_path", "headers"}
+    assert "acme:ask" not in repr(callers)
 
 
 async def test_an_open_route_needs_no_token(client: httpx.AsyncClient) -> None:
