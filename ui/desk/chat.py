@@ -24,7 +24,7 @@ from tenants.audit import search
 from tenants.chats import sites, store, undo
 from tenants.chats.records import MAX_SEQ
 from tenants.core import context
-from tenants.core.errors import Invalid, OporaError, TryAgain
+from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited, TryAgain
 from tenants.desk import articles, evaluation_results, inbox, operators, replies, sessions
 from tenants.desk.inbox import VIEWS, View
 from ui.api.desk import REPLY_LIMIT
@@ -126,10 +126,12 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
 
 def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations) -> None:
     again = _again(desk)
+    # Chats may have no room: the operator keeps the text.
+    again_later = _again(desk, Invalid, Conflict, RateLimited, TryAgain)
 
     @endpoints.post(f"{_ONE}/reply")
     @opens(takes_turns=True)
-    @again
+    @again_later
     async def reply(
         chat_id: str,
         text: _Text = "",
@@ -144,7 +146,7 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations
         return back_to(_path(chat_id))
 
     @endpoints.post(f"{_ONE}/note")
-    @again
+    @again_later
     def note(chat_id: str, text: _Text = "") -> Response:
         store.note(chat_id, _checked(text), name=sessions.current().operator.name)
         return back_to(_path(chat_id))

@@ -26,13 +26,14 @@ from pipelines.ask.streams import Stream
 from settings import get_settings
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
-from tenants.chats import branches, consents, sites, store
+from tenants.chats import branches, consents, room, sites, store
 from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
 from tenants.chats.sites import Site
 from tenants.chats.visitors import IDENTIFIED
 from tenants.core import context
 from tenants.core.errors import Conflict, Forbidden, NotFound, OporaError, RateLimited, trail
+from tenants.storage import database
 from tenants.work.claims import ChatClaim
 
 log = logging.getLogger("opora.chats")
@@ -109,11 +110,19 @@ class Conversations:
 
         :raises Conflict: `chat_changed`, when the message was replaced before, or a person has the chat or has replied.
         """
-        chat, messages = await asyncio.to_thread(_own_chat_and_messages, chat_id)
-        repeated = client_id is not None and any(one.client_id == client_id for one in messages)
-        is_own = any(one.message_id == message_id and one.author == "customer" for one in messages)
-        if not repeated and not (chat.state == "bot" and is_own and thread.can_return_to(messages, message_id)):
-            raise Conflict("chat_changed", state=chat.state, version=chat.version)
+
+        def checked() -> tuple[Chat, bool]:
+            chat, messages = _own_chat_and_messages(chat_id)
+            if client_id is not None and any(one.client_id == client_id for one in messages):
+                return chat, True
+            is_own = any(one.message_id == message_id and one.author == "customer" for one in messages)
+            if not (chat.state == "bot" and is_own and thread.can_return_to(messages, message_id)):
+                raise Conflict("chat_changed", state=chat.state, version=chat.version)
+            with database.reading() as session:
+                room.check(session, "customer")
+            return chat, False
+
+        chat, repeated = await asyncio.to_thread(checked)
         if not repeated:
             await self._stop(chat)
         return await self.post(chat_id, words, client_id=client_id, body={"replaces": message_id})

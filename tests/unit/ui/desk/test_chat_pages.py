@@ -6,7 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 import yaml
+from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import Response
@@ -18,7 +20,7 @@ from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.core.context import COMMAND_LINE, Tenant, acting_as
-from tenants.core.errors import Conflict, Invalid, OporaError
+from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited, TryAgain
 from tenants.desk import sessions
 from tenants.knowledge.edges import Edge
 from tests import desk
@@ -51,6 +53,25 @@ async def test_what_was_refused_to_a_person_costs_the_customer_no_answer(
     take = next(one for one in routes if isinstance(one, APIRoute) and one.path.endswith("/take"))
     await take.endpoint(chat_id="c", version=1)
     assert conversations.dropped == dropped
+
+
+@pytest.mark.parametrize("error", [RateLimited(60, "chats_full"), TryAgain("storage_full")])
+@pytest.mark.parametrize("action", ["reply", "note"])
+def test_a_message_without_room_keeps_its_text(error: OporaError, action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = list[tuple[OporaError, str]]()
+
+    def show(_desk: object, _chat_id: str, refused: OporaError, *, text: str) -> Response:
+        shown.append((refused, text))
+        return Response(status_code=refused.status)
+
+    operator = SimpleNamespace(operator=SimpleNamespace(name="Ann"))
+    monkeypatch.setattr(sessions, "current", lambda: operator)
+    monkeypatch.setattr(store, action, Mock(side_effect=error))
+    monkeypatch.setattr(chat, "_conversation", show)
+    api = FastAPI()
+    api.include_router(chat.router(Mock(), Dropping()))
+    TestClient(api).post(f"/desk/chat/c/{action}", data={"text": "Long answer"})
+    assert shown == [(error, "Long answer")]
 
 
 def test_a_question_of_a_program_is_titled_as_such(installation: Settings) -> None:

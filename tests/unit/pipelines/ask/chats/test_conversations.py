@@ -18,7 +18,7 @@ from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
-from tenants.chats import conversations, store
+from tenants.chats import conversations, room, store
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
@@ -304,6 +304,30 @@ async def test_a_person_is_asked_for_in_the_middle_of_an_answer() -> None:
     (ticket,) = tickets()
     assert (waiting.state, waiting.ticket_id, ticket.question) == ("queued", ticket.ticket_id, "Где мой заказ?")
     assert lines(chat) == ["customer: Где мой заказ?", "(queued)"]
+
+
+async def test_an_edit_without_room_leaves_the_answer_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, begun = Event(), Event()
+
+    def next_reply(turn: Turn) -> Turn:
+        begun.set()
+        assert refused.wait(SECONDS)
+        return answered(turn)
+
+    def is_full(*_: object) -> None:
+        raise RateLimited(60, "chats_full")
+
+    chat = store.start()
+    async with talking(next_reply) as chats:
+        asked = await chats.post(chat.chat_id, "Где заказ?")
+        assert await asyncio.to_thread(begun.wait, SECONDS)
+        with monkeypatch.context() as full:
+            full.setattr(room, "check", is_full)
+            with pytest.raises(RateLimited):
+                await chats.edit(chat.chat_id, asked.message.message_id, "Где мой заказ?")
+        refused.set()
+        await chats.idle()
+    assert lines(chat) == ["customer: Где заказ?", "bot: Ответ."]
 
 
 async def test_editing_or_repeating_an_earlier_turn_supersedes_later_ones() -> None:
