@@ -148,7 +148,8 @@ class Settings(BaseSettings):
         5_000_000_000,
         ge=0,
         le=10**13,
-        description="Bytes of messages, webhook events and e-mails that a tenant's chats write a day; 0: unlimited.",
+        description="Bytes of messages, webhook events and e-mails that a tenant's chats write a day; 0: unlimited. "
+        "Customers' messages are refused from three quarters of it on.",
     )
     disk_reserve_bytes: int = Field(
         500_000_000,
