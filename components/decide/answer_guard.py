@@ -15,7 +15,7 @@ sentence is left, there is no answer.
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -113,7 +113,7 @@ class AnswerGuard:
 
     def reply(self, reply: Reply) -> Reply:
         """Apply the rules to the texts shown beside or instead of an answer, and once more to that of its draft."""
-        reply = replace(reply, articles=tuple(map(self._article, reply.articles)))
+        reply = replace(reply, articles=self._articles(reply.articles))
         full_text = "\n".join((reply.text, reply.notice or "", *(reply.clarification or ()), *reply.suggestions))
         if self._is_clean(full_text):
             return reply
@@ -172,6 +172,17 @@ class AnswerGuard:
 
     def _citation(self, citation: Citation) -> Citation:
         return replace(citation, passage=self._linked(citation.passage))
+
+    def _articles(self, articles: Sequence[Article]) -> tuple[Article, ...]:
+        """Return the articles as they may be shown. Each may say what any of them, or the evidence, holds."""
+        evidence = self._turn.evidence
+        passages = (*evidence.passages, *(article.passage for article in articles))
+        guard = AnswerGuard(
+            replace(self._turn, evidence=replace(evidence, passages=passages)), self._rules, self._applied
+        )
+        shown = tuple(map(guard._article, articles))
+        self._noted.update(guard._noted)
+        return shown
 
     def _article(self, article: Article) -> Article:
         snippet = self.sentence(article.snippet) if article.snippet else ""

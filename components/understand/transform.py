@@ -140,10 +140,13 @@ class QueryTransformer:
     def _readings(self, search: str, typed: str, history: list[Exchange]) -> list[str]:
         """Return the message with the topic of the conversation, and by itself; empty without a topic."""
         topic = "" if self.condenser is not None else last_topic(history)
+        if not topic:
+            return []
         # The last reply said that the knowledge base lacks the code.
-        for code in _absent_codes(strict_codes(topic)):
-            topic = re.sub(re.escape(code), "", topic, flags=re.IGNORECASE)
-        return _distinct((f"{topic} {typed}", typed), excluding=search) if topic else []
+        for code in strict_codes(topic):
+            if _absent_codes((code,)):
+                topic = re.sub(re.escape(code), "", topic, flags=re.IGNORECASE)
+        return _distinct((f"{topic} {typed}", typed) if re.search(r"\w", topic) else (typed,), excluding=search)
 
     def _stands_alone(self, typed: str, completed: str) -> bool:
         """Return whether the knowledge base answers the question as typed, or has its very topic as a heading."""

@@ -135,6 +135,8 @@ def test_follow_ups_retrieve_as_well_as_complete_questions(engine: AskEngine) ->
         ("ru", ["рассрочка на сколько месяцев", "и с 18 лет дают?"], "Рассрочка"),
         ("ru", ["машину привезли с вмятиной на боку", "акт я уже подписал не глядя"], "Товар с недостатком"),
         ("ru", ["Сколько стоит доставка?", "и рассрочка есть?"], "Рассрочка"),
+        ("ru", ["Как вернуть товар?", "а если у меня есть чек?"], "Возврат"),
+        ("en", ["how do I return a product", "and if there is no receipt?"], "Returning"),
     ],
 )
 def test_a_short_message_is_offered_articles_about_its_topic(

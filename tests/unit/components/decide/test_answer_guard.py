@@ -12,7 +12,7 @@ from components.answer.drafts import with_claims
 from components.decide import instructions
 from components.decide.answer_guard import RULES, AnswerGuard, AnswerRules, shown_link
 from components.models import calls
-from components.turn import Citation, Claim, Draft, Reply, Turn
+from components.turn import Article, Citation, Claim, Draft, Reply, Turn
 from settings import get_settings
 from tenants.accounts.policy import Policy
 from tests.turns import passage, turn
@@ -58,6 +58,12 @@ def test_a_quoted_address_in_code_passes_the_guard_a_second_time() -> None:
     shown = checked.sentence(endpoint)
     assert shown == "`https:[//]hb[.]storage[.]example` или `https:[//]hb[.]msk[.]storage[.]example` — адреса."
     assert checked.sentence(shown) == shown
+
+
+def test_an_offered_article_shows_its_own_contacts() -> None:
+    other = passage("Пишите на orders@shop.example.", "c9", doc_id="orders")
+    shown = guard().reply(Reply("Посмотрите статью.", articles=(Article(other, other.text, 0.3),)))
+    assert [article.snippet for article in shown.articles] == [other.text]
 
 
 def test_instructions_in_a_passage_are_no_evidence() -> None:
