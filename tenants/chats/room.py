@@ -3,7 +3,7 @@
 Threat: a tenant, or a visitor of its site, that fills the disk of all. What a tenant writes is counted by day. As it
 approaches the limit, copies of chats are refused first, then customers' messages, then operators' changes. The
 assistant's answers and events follow from these: they are counted and never refused, so nothing is lost half-way. Nor
-are questions over the API and answers by e-mail, which have limits of their own.
+are questions over the API and answers by e-mail, which are limited apart.
 """
 
 from collections.abc import Mapping
