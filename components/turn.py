@@ -400,3 +400,8 @@ class Turn(Frozen):
     max_passes: int = 1
     degraded: tuple[str, ...] = ()
     filtered: tuple[str, ...] = ()
+
+    @property
+    def rejected(self) -> tuple[RejectedApproach, ...]:
+        """Return the rejected approaches close to the question, and those that were left out of the draft."""
+        return (*self.evidence.rejected, *(self.draft.withheld if self.draft else ()))

@@ -101,6 +101,7 @@ class FixedJudge:
         broken: Sequence[str] = (),
         proposals: Sequence[str] = (),
     ) -> None:
+        self.rejected: list[RejectedApproach] = []
         self.unsupported = unsupported
         self.proposing = proposals
         self.evaluation = evaluation
@@ -114,18 +115,23 @@ class FixedJudge:
         self.asked.extend(one.chunk_id for one in passages)
         return self.grades or Grades(frozenset(one.chunk_id for one in passages), 0.9, ())
 
-    def check(self, claims: Sequence[Claim], passages: Mapping[int, Passage], *, locale: str, tier: str) -> list[Claim]:
+    def check(
+        self,
+        claims: Sequence[Claim],
+        passages: Mapping[int, Passage],
+        rejected: Sequence[RejectedApproach] = (),
+        *,
+        locale: str,
+        tier: str,
+    ) -> tuple[list[Claim], dict[int, RejectedApproach]]:
         self._raise_if_broken("check")
         self.asked.extend(claim.text for claim in claims)
-        return [
+        self.rejected.extend(rejected)
+        checked: list[Claim] = [
             replace(claim, status="unsupported" if claim.text in self.unsupported else "supported") for claim in claims
         ]
-
-    def proposals(
-        self, claims: Sequence[Claim], rejected: Sequence[RejectedApproach], *, locale: str, tier: str
-    ) -> dict[int, RejectedApproach]:
-        self._raise_if_broken("proposals")
-        return {place: rejected[0] for place, claim in enumerate(claims) if claim.text in self.proposing}
+        proposing = (place for place, claim in enumerate(claims) if claim.text in self.proposing)
+        return checked, {place: rejected[0] for place in proposing if rejected}
 
     def evaluate(
         self, question: str, answer: str, left_open: Sequence[str] = (), *, locale: str, tier: str

@@ -227,7 +227,7 @@ class AnswerGuard:
         turn = self._turn
         parts = [turn.question, turn.standalone_question, *(exchange.question for exchange in turn.history)]
         parts.append(self._quotable_text)
-        for approach in turn.evidence.rejected:
+        for approach in turn.rejected:
             parts += [approach.text, approach.reason]
         return "\n".join(parts)
 

@@ -46,7 +46,7 @@ def snippet(passage: Passage, query: Query, turn: Turn) -> Snippet:
 
     A passage of several small sections has their headings as lines of its text; the snippet is of one of them.
     """
-    lines = list(_lines(passage, turn.evidence.rejected))
+    lines = list(_lines(passage, turn.rejected))
     openings = [line for line in lines if len(line.text.split()) >= _MIN_WORDS and not line.text.endswith(":")]
     if not openings:
         return Snippet("", passage.heading)

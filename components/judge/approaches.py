@@ -12,7 +12,8 @@ from components.turn import RejectedApproach
 NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())
 _WORD = re.compile(r"[\w']+")
 _DERIVED_CREDIT = 0.6
-_PROPOSED = 0.75
+PROPOSED = 0.75
+"""Share of an approach's words from which a sentence proposes it in its own words."""
 
 
 def coverage(weights: Mapping[str, float], text: str) -> float:
@@ -39,12 +40,17 @@ def proposed(sentence: str, approach: RejectedApproach) -> bool:
 
     A sentence that is negated and an approach that is not: the sentence advises against it.
     """
-    approach_stems, _ = _read(approach.text)
-    if not approach_stems or (negated(sentence) and not negated(approach.text)):
+    if shared(sentence, approach.text) < PROPOSED:
         return False
-    sentence_stems, kin = _read(sentence)
-    matched = sum(1 for stem in approach_stems if stem in sentence_stems or relatives(stem, kin))
-    return matched >= _PROPOSED * len(approach_stems)
+    return negated(approach.text) or not negated(sentence)
+
+
+def shared(text: str, approach: str) -> float:
+    """Return the share (0..1) of an approach's stems that a text holds, derived words included."""
+    approach_stems, _ = _read(approach)
+    text_stems, kin = _read(text)
+    matched = sum(1 for stem in approach_stems if stem in text_stems or relatives(stem, kin))
+    return matched / len(approach_stems) if approach_stems else 0.0
 
 
 @lru_cache(maxsize=2_000)

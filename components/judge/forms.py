@@ -50,8 +50,8 @@ class Proposal(Form):
     approach: int
 
 
-class ProposalsForm(Form):
-    """The statements that suggest a rejected approach; the others are left out."""
+class ProposalsForm(ClaimsForm):
+    """Every claim, checked, and those that suggest a rejected approach."""
 
     proposals: tuple[Proposal, ...]
 

@@ -1,4 +1,4 @@
-"""The judge by language models: four requests, each a form to fill in, whatever the number of documents.
+"""The judge by language models: three requests, each a form to fill in, whatever the number of documents.
 
 Its input is data, fenced and numbered. It raises `ModelFailed` if no model filled in the form: callers fall back to a
 local judgement and mark the turn as degraded.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from components.answer.drafts import topics
 from components.answer.packing import formatted
 from components.judge.claims import flat
-from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, ProposalsForm
+from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, Proposal, ProposalsForm
 from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.prompts import block
@@ -71,9 +71,16 @@ class LlmJudge(Nested):
         return Grades(answering, found.adequacy / 100 if answering else 0.0, topics(found.missing))
 
     def check(
-        self, claims: Sequence[Claim], passages: Mapping[int, Passage], *, locale: str, tier: Tier
-    ) -> list[Claim]:
-        """Return the claims with the status that their cited passages give them and the words that decide it.
+        self,
+        claims: Sequence[Claim],
+        passages: Mapping[int, Passage],
+        rejected: Sequence[RejectedApproach] = (),
+        *,
+        locale: str,
+        tier: Tier,
+    ) -> tuple[list[Claim], dict[int, RejectedApproach]]:
+        """Return the claims with the status that their cited passages give them and the words that decide it, and by
+        the place of a claim the rejected approach that it suggests in any words.
 
         :param passages: by the number that claims cite them by.
         :raises ModelFailed: no model returned a valid form.
@@ -83,53 +90,29 @@ class LlmJudge(Nested):
         def faults(form: ClaimsForm) -> Iterator[str]:
             if missing := numbers - {fact.number for fact in form.claims}:
                 yield f"claims: judge {', '.join(map(str, sorted(missing)))} too"
+            if any(one.number not in numbers or not 0 < one.approach <= len(rejected) for one in _proposals(form)):
+                yield f"proposals: numbers are 1 to {len(claims)}, approaches 1 to {len(rejected)}"
 
         cited = {n for claim in claims for n in claim.citations}
         found = fill(
-            ClaimsForm,
+            ProposalsForm if rejected else ClaimsForm,
             self.models,
-            self.models.prompt("claims", locale),
+            self.models.prompt("proposals" if rejected else "claims", locale),
             values={
                 "claims": block("claims", "\n".join(f"{n}. {_marked(claim)}" for n, claim in enumerate(claims, 1))),
                 "passages": _numbered({n: passages[n] for n in sorted(cited)}, locale),
+                "rejected": block("rejected", _lines(approach.text for approach in rejected)),
             },
             step="claims",
             tier=tier,
             faults=faults,
         )
         verdicts = {fact.number: fact for fact in found.claims}
-        return [
+        checked = [
             replace(claim, status=verdicts[n].status, quote=_quote(verdicts[n].quote, claim, passages))
             for n, claim in enumerate(claims, 1)
         ]
-
-    def proposals(
-        self, claims: Sequence[Claim], rejected: Sequence[RejectedApproach], *, locale: str, tier: Tier
-    ) -> dict[int, RejectedApproach]:
-        """Return the rejected approach that a claim suggests in any words, by the place of the claim.
-
-        :raises ModelFailed: no model returned a valid form.
-        """
-
-        def faults(form: ProposalsForm) -> Iterator[str]:
-            if any(
-                not 0 < one.number <= len(claims) or not 0 < one.approach <= len(rejected) for one in form.proposals
-            ):
-                yield f"proposals: numbers are 1 to {len(claims)}, approaches 1 to {len(rejected)}"
-
-        found = fill(
-            ProposalsForm,
-            self.models,
-            self.models.prompt("proposals", locale),
-            values={
-                "claims": block("claims", _lines(claim.text for claim in claims)),
-                "rejected": block("rejected", _lines(approach.text for approach in rejected)),
-            },
-            step="proposals",
-            tier=tier,
-            faults=faults,
-        )
-        return {one.number - 1: rejected[one.approach - 1] for one in found.proposals}
+        return checked, {one.number - 1: rejected[one.approach - 1] for one in _proposals(found)}
 
     def evaluate(
         self, question: str, answer: str, left_open: Sequence[str] = (), *, locale: str, tier: Tier
@@ -157,6 +140,10 @@ class LlmJudge(Nested):
             verdict = "cannot"
         missing = topics(found.missing) if verdict != "fully" else ()
         return SelfEvaluation(found.quality, verdict, found.relevance / 100, _CONFIDENCE[verdict], missing)
+
+
+def _proposals(form: ClaimsForm) -> Sequence[Proposal]:
+    return form.proposals if isinstance(form, ProposalsForm) else ()
 
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:

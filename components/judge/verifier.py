@@ -13,9 +13,11 @@ from components.judge.claims import is_quoted, is_unfit, rejected_by, unknown_co
 from components.judge.llm import LlmJudge
 from components.judge.terms import strict_codes
 from components.language.identifiers import codes
-from components.models.calls import tier_of
+from components.models.calls import Tier, tier_of
 from components.passages import to_passages
+from components.retrieve.rejected import near_to, proposed_by
 from components.turn import Claim, Complexity, Draft, Passage, Quality, RejectedApproach
+from tenants.knowledge import relations
 
 VERIFIER = "verifier"
 _STEP = re.compile(r"\s*\d+[.)]")
@@ -29,21 +31,24 @@ class FactVerifier:
     call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, is longer than a
     statement can be, names an identifier or a number that no source holds, names a code that the
     question asks about and no document holds, or proposes a rejected approach, in its own
-    words or, as another call of the model says, in others. A draft that loses its opening or a step of a procedure
+    words or, as the same call of the model says, in others. These are the approaches close to
+    the question and those close to a sentence of the draft. A draft that loses its opening or a step of a procedure
     is marked as truncated. If the model fails, the claims stay, factuality is 0 with the status `failed`, and the turn
     is degraded (`verifier`).
 
     :param judge: the model that verifies; None to accept quotations alone.
-    :param max_claims: claims put before the model at most; the rest is dropped.
+    :param max_claims: claims put before the model at most, besides quotations; the rest is dropped.
+    :param max_rejected: rejected approaches near the draft that are put before the model, besides the question's.
 
     ```python
     FactVerifier().run(answers=answers)["answers"]
     ```
     """
 
-    def __init__(self, judge: LlmJudge | None = None, max_claims: int = 40) -> None:
+    def __init__(self, judge: LlmJudge | None = None, max_claims: int = 40, max_rejected: int = 3) -> None:
         self.judge = judge
         self.max_claims = max_claims
+        self.max_rejected = max_rejected
 
     @component.output_types(answers=list[GeneratedAnswer])
     def run(
@@ -61,13 +66,13 @@ class FactVerifier:
         :param answers: the draft.
         :param question: the customer's words; its numbers and identifiers may be repeated.
         :param documents: all that the writer has read, if that is more than the draft cites.
-        :param rejected: approaches that must not be proposed.
+        :param rejected: approaches close to the question.
         """
         if not answers:
             return {"answers": []}
         draft = to_draft(answers[0])
         sources = _sources(question, documents, draft)
-        checked = self._checked(draft, sources, rejected or (), locale, quality, complexity)
+        checked = self._checked(draft, sources, rejected or (), locale, tier_of(quality, complexity))
         return {"answers": [to_answer(checked, answers[0].query, answers[0].documents)]}
 
     def _checked(
@@ -76,31 +81,34 @@ class FactVerifier:
         sources: Sequence[str],
         rejected: Sequence[RejectedApproach],
         locale: str,
-        quality: Quality,
-        complexity: Complexity,
+        tier: Tier,
     ) -> Draft:
         if not draft.claims:
             return replace(draft, factuality=100.0, factuality_status="no_claims")
         numbered = {citation.index: citation.passage for citation in draft.citations}
         try:
-            proposals = self._proposals(draft, rejected, locale, quality, complexity)
+            approaches = self._approaches(draft, rejected)
+            literal = {claim: approach for claim in draft.claims if (approach := rejected_by(claim, approaches))}
             absent = frozenset(_absent_codes(sources))
             allowed = [
                 claim
                 for claim in draft.claims
                 if (claim.citations or is_lead(claim))
-                and claim not in proposals
+                and claim not in literal
                 and (draft.quoted or not (is_unfit(claim.text, sources) or absent.intersection(codes(claim.text))))
             ]
-            checked = self._judged(allowed, numbered, locale, quality, complexity)
+            # No model wrote a quoted draft, so none may be reachable: it is checked by words alone.
+            checked, paraphrased = self._judged(allowed, numbered, () if draft.quoted else approaches, locale, tier)
         except Exception as error:
             degraded(VERIFIER, error)
             return replace(draft, factuality=0.0, factuality_status="failed")
-        supported = [claim for claim in checked if claim.status == "supported"]
+        supported = [
+            claim for place, claim in enumerate(checked) if claim.status == "supported" and place not in paraphrased
+        ]
         statements = [claim for claim in draft.claims if not is_lead(claim)]
         kept = [claim for claim in supported if not is_lead(claim)]
         share = round(100 * len(kept) / len(statements), 1) if statements else 0.0
-        withheld = tuple(dict.fromkeys((*draft.withheld, *proposals.values())))
+        withheld = tuple(dict.fromkeys((*draft.withheld, *literal.values(), *paraphrased.values())))
         draft = replace(
             draft,
             withheld=withheld,
@@ -110,47 +118,45 @@ class FactVerifier:
         )
         return with_claims(draft, supported if kept else (), numbered)
 
-    def _proposals(
-        self,
-        draft: Draft,
-        rejected: Sequence[RejectedApproach],
-        locale: str,
-        quality: Quality,
-        complexity: Complexity,
-    ) -> dict[Claim, RejectedApproach]:
-        """Return the claims that propose a rejected approach: in its own words, or as the model says.
-
-        A quoted draft is checked by words alone: no model wrote it, so none may be reachable.
-        """
-        found = {claim: approach for claim in draft.claims if (approach := rejected_by(claim, rejected))}
-        others = [claim for claim in draft.claims if claim not in found and not is_lead(claim)]
-        if self.judge is not None and rejected and others and not draft.quoted:
-            tier = tier_of(quality, complexity)
-            paraphrased = self.judge.proposals(others, rejected, locale=locale, tier=tier)
-            found |= {others[place]: approach for place, approach in paraphrased.items()}
-        return found
+    def _approaches(self, draft: Draft, rejected: Sequence[RejectedApproach]) -> Sequence[RejectedApproach]:
+        """Return the rejected approaches close to the question, and those that the draft proposes or may propose."""
+        known = relations.current().rejected
+        sentences = [claim.text for claim in draft.claims if not is_lead(claim)]
+        found = [*rejected, *proposed_by(sentences, known)]
+        if self.judge is not None and not draft.quoted:
+            found += near_to(sentences, known, limit=self.max_rejected)
+        chosen: dict[str, RejectedApproach] = {}
+        for approach in found:
+            chosen.setdefault(approach.rejected_id, approach)
+        return tuple(chosen.values())
 
     def _judged(
         self,
         claims: Sequence[Claim],
         numbered: dict[int, Passage],
+        approaches: Sequence[RejectedApproach],
         locale: str,
-        quality: Quality,
-        complexity: Complexity,
-    ) -> list[Claim]:
-        """Return the claims with their status: quotations and lead-ins at once, the others by the model."""
+        tier: Tier,
+    ) -> tuple[list[Claim], dict[int, RejectedApproach]]:
+        """Return the claims with their status: quotations and lead-ins at once, the others by the model. Also return
+        the approach that a claim proposes, by the claim's place; quotations may propose one, too.
+        """
         known = {
             place: replace(claim, status="supported", quote="" if is_lead(claim) else claim.text)
             for place, claim in enumerate(claims)
             if is_lead(claim) or any(is_quoted(claim.text, numbered[n]) for n in claim.citations if n in numbered)
         }
-        asked = [(place, claim) for place, claim in enumerate(claims) if place not in known][: self.max_claims]
+        asked = [place for place in range(len(claims)) if place not in known][: self.max_claims]
+        if approaches:
+            asked = sorted((*asked, *(place for place in known if not is_lead(claims[place]))))
+        proposals: dict[int, RejectedApproach] = {}
         if asked and self.judge is not None:
-            verdicts = self.judge.check(
-                [claim for _, claim in asked], numbered, locale=locale, tier=tier_of(quality, complexity)
+            verdicts, found = self.judge.check(
+                [claims[place] for place in asked], numbered, approaches, locale=locale, tier=tier
             )
-            known |= {place: verdict for (place, _), verdict in zip(asked, verdicts, strict=True)}
-        return [known.get(place, claim) for place, claim in enumerate(claims)]
+            known = dict(zip(asked, verdicts, strict=True)) | known
+            proposals = {asked[place]: approach for place, approach in found.items()}
+        return [known.get(place, claim) for place, claim in enumerate(claims)], proposals
 
 
 def _lacks_opening_or_step(written: Sequence[Claim], kept: Sequence[Claim]) -> bool:

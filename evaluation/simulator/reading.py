@@ -27,10 +27,10 @@ _MESSAGE = re.compile(r"^- (.+)$", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+)\]")
 _TASKS: Mapping[Task, frozenset[str]] = {
     "answer": frozenset({"covers"}),
+    "proposals": frozenset({"proposals"}),
     "review": frozenset({"claims"}),
     "grade": frozenset({"passages", "adequacy"}),
     "evaluate": frozenset({"quality", "answerability"}),
-    "proposals": frozenset({"proposals"}),
     "rewrite": frozenset({"queries"}),
     "condense": frozenset({"question"}),
     "choose": frozenset({"tool"}),

@@ -28,8 +28,6 @@ def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
         return {"relevant_statements": filler.relevant()}
     if prompt.task == "answer":
         return filler.answer()
-    if prompt.task == "proposals":
-        return {"proposals": [{"number": one, "approach": other} for one, other in thinking.proposals(prompt)]}
     return filler.value("", schema, None)
 
 
@@ -96,6 +94,8 @@ class _Filler:
             tool = thinking.tool(self.prompt)
             value = thinking.argument(self.prompt)
             return [{"name": argument, "value": value} for argument in (tool.arguments if tool else ())]
+        if name == "proposals":
+            return [{"number": one, "approach": other} for one, other in thinking.proposals(self.prompt)]
         if items.get("type") == "object":
             among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
             if name == "documents" and self.mood == "agreeing":

@@ -189,6 +189,57 @@ def test_a_rejected_approach_in_other_words_is_left_out(
     written.delete(f"/rejected/{created['rejected_id']}", headers=editor).raise_for_status()
 
 
+DRAIN_FILTERS = {
+    "ru": {
+        "doc_id": "f31.md",
+        "title": "Машина показывает F31",
+        "text": "Машина показывает F31, если засорился слив. "
+        "Отвинтите сливной фильтр, пока вода под давлением. Перезапустите стирку.",
+    },
+    "en": {
+        "doc_id": "f41.md",
+        "title": "The machine shows F41",
+        "text": "The machine shows F41 if the drain is blocked. "
+        "Twist the drain filter under pressure. Restart the wash.",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("locale", "question", "approach", "left_out"),
+    [
+        ("ru", "Машина показывает F31", "Откручивать сливной фильтр, пока машина под давлением воды", "Отвинтите"),
+        ("en", "The machine shows F41", "Unscrew the drain filter while it is under water pressure", "Twist"),
+    ],
+)
+def test_an_approach_that_only_the_draft_is_close_to_is_left_out(
+    written: httpx.Client,
+    models: Simulator,
+    token: Callable[..., str],
+    ingest: Callable[..., httpx.Response],
+    locale: str,
+    question: str,
+    approach: str,
+    left_out: str,
+) -> None:
+    ingest("written", [DRAIN_FILTERS[locale]]).raise_for_status()
+    asked = {"question": question, "locale": locale}
+    assert left_out in written.post("/ask/run", json=asked).json()["answer"]["text"]
+    editor = {"Authorization": f"Bearer {token('written', 'ingest')}"}
+    rejected = {"text": approach, "reason": "XYZ-17"}
+    created = written.put("/rejected", json=rejected, headers=editor).raise_for_status().json()
+    try:
+        models.set_knobs(Knobs())
+        answer = written.post("/ask/run", json=asked).json()
+    finally:
+        written.delete(f"/rejected/{created['rejected_id']}", headers=editor).raise_for_status()
+    assert answer["answer"]["text"]
+    assert left_out not in answer["answer"]["text"]
+    assert "XYZ-17" in answer["answer"]["notice"]
+    assert answer["meta"]["beside"]["rejected"] == [], "the question is not close to it"
+    assert sorted(call.task for call in models.calls) == ["answer", "evaluate", "proposals"]
+
+
 @pytest.fixture
 def sampled(installation: Settings, written: httpx.Client) -> Iterator[None]:
     """The profile of the tenant with another value in one line, until the test ends."""

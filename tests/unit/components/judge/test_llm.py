@@ -40,7 +40,7 @@ def fact(number: int, status: str = "supported", quote: str = "Гарантия 
 
 def checked(*facts: dict[str, object]) -> list[Claim]:
     models = ScriptedModels(claims={"claims": facts})
-    return LlmJudge(models).check(CLAIMS, {1: WARRANTY, 2: PAYMENT}, locale="ru", tier="fast")
+    return LlmJudge(models).check(CLAIMS, {1: WARRANTY, 2: PAYMENT}, locale="ru", tier="fast")[0]
 
 
 def test_passages_are_graded_in_one_call() -> None:
@@ -96,10 +96,12 @@ def test_a_check_that_omits_a_claim_is_invalid() -> None:
 
 def test_proposals_name_claims_and_approaches_that_exist() -> None:
     rejected = [RejectedApproach("r", "Стучать по корпусу", "", ""), RejectedApproach("s", "Вернуть наличными", "", "")]
-    valid = {"proposals": [{"number": 2, "approach": 1}]}
-    models = ScriptedModels(proposals=[{"proposals": [{"number": 2, "approach": 3}]}, valid])
-    found = LlmJudge(models).proposals(CLAIMS, rejected, locale="ru", tier="fast")
-    assert (found, models.asked) == ({1: rejected[0]}, ["proposals", "proposals"])
+    valid = {"claims": [fact(1), fact(2)], "proposals": [{"number": 2, "approach": 1}]}
+    models = ScriptedModels(claims=[{**valid, "proposals": [{"number": 2, "approach": 3}]}, valid])
+    claims, found = LlmJudge(models).check(CLAIMS, {1: WARRANTY, 2: PAYMENT}, rejected, locale="ru", tier="fast")
+    assert (found, models.asked) == ({1: rejected[0]}, ["claims", "claims"])
+    assert [claim.status for claim in claims] == ["supported", "supported"]
+    assert all(used.startswith("proposals.ru@") for used in models.prompts_used)
     assert "1. Стучать по корпусу\n2. Вернуть наличными" in (models.messages[0][-1].text or "")
 
 

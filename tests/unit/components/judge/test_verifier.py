@@ -1,5 +1,6 @@
 """Claims are checked before they are shown; unsupported ones are dropped."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -7,12 +8,20 @@ import pytest
 from components.answer.drafts import to_answer, to_draft, with_claims
 from components.faults import collect_degraded
 from components.judge.verifier import FactVerifier
+from components.retrieve import rejected as near
 from components.turn import Claim, Draft, RejectedApproach
-from tenants.knowledge import lexicon
+from tenants.knowledge import lexicon, relations
 from tenants.knowledge.lexicon import Lexicon
+from tenants.knowledge.rejected import Rejected
+from tenants.knowledge.relations import Relations
 from tests.turns import FixedJudge, answer, document, passage
 
 SOURCE = passage("Гарантия два года. Чек не нужен.")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_related(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relations, "current", lambda: relations.NONE)
 
 
 def verified(judge: FixedJudge | None, *claims: Claim, quoted: bool = False, **inputs: object) -> Draft:
@@ -108,10 +117,63 @@ def test_a_paraphrase_of_a_rejected_approach_is_withheld() -> None:
     assert not verified(FixedJudge(proposals=[knock.text]), knock, quoted=True, rejected=[approach]).withheld
 
 
+def rejecting(monkeypatch: pytest.MonkeyPatch, *approaches: str, vectors: dict[str, list[float]]) -> None:
+    """Let the tenant have rejected these. Texts without a vector are near nothing; no vectors: no encoder."""
+
+    def cosines(texts: Sequence[str], rejected: Sequence[Rejected]) -> list[float]:
+        return [float(any(vectors.get(text) == vectors[one.text] for text in texts)) for one in rejected if vectors]
+
+    monkeypatch.setattr(near, "_cosines", cosines)
+    monkeypatch.setattr(relations, "current", lambda: Relations(rejected=tuple(map(Rejected, approaches))))
+
+
+KNOCK = Claim("Обстучите насос молотком.", (1,))
+CLEAN = Claim("Чистите фильтр насоса.", (1,))
+
+
+def test_an_approach_near_the_draft_alone_is_put_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    rejecting(
+        monkeypatch,
+        "Стучать по корпусу",
+        "Греть феном",
+        vectors={KNOCK.text: [1.0], "Стучать по корпусу": [1.0], "Греть феном": [2.0]},
+    )
+    judge = FixedJudge(proposals=[KNOCK.text])
+    draft = verified(judge, KNOCK, CLEAN)
+    assert [claim.text for claim in draft.claims] == [CLEAN.text]
+    assert [one.text for one in draft.withheld] == ["Стучать по корпусу"]
+    assert judge.asked == [KNOCK.text, CLEAN.text], "one call checks both"
+    assert [one.text for one in judge.rejected] == ["Стучать по корпусу"]
+
+
+def test_without_vectors_half_of_the_words_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    rejecting(monkeypatch, "Стучать молотком по корпусу насоса", "Греть насос феном сутки", vectors={})
+    judge = FixedJudge(proposals=[KNOCK.text])
+    assert [one.text for one in verified(judge, KNOCK, CLEAN).withheld] == ["Стучать молотком по корпусу насоса"]
+
+
+def test_a_quotation_may_propose_an_approach_near_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = SOURCE.text.partition(".")[0] + "."
+    rejecting(monkeypatch, "Обещать долгую гарантию", vectors={said: [1.0], "Обещать долгую гарантию": [1.0]})
+    judge = FixedJudge(proposals=[said])
+    draft = verified(judge, Claim(said, (1,)), Claim("Чек не нужен.", (1,)))
+    assert ([claim.text for claim in draft.claims], len(draft.withheld)) == (["Чек не нужен."], 1)
+
+
+def test_a_quoted_draft_is_compared_with_all_approaches_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    approach = "Гарантия два года"
+    rejecting(monkeypatch, approach, "Чек нужен", vectors={approach: [1.0], "Чек нужен": [1.0]})
+    draft = verified(None, Claim("Гарантия два года.", (1,)), Claim("Чек не нужен.", (1,)), quoted=True)
+    assert ([claim.text for claim in draft.claims], [one.text for one in draft.withheld]) == (
+        ["Чек не нужен."],
+        [approach],
+    )
+
+
 def test_no_claim_passes_if_proposals_cannot_be_checked() -> None:
     approach = RejectedApproach("r", "Стучать по корпусу", "опасно", "2026-01-01")
     with collect_degraded() as noted:
-        draft = verified(FixedJudge(broken=["proposals"]), Claim("Чек не нужен.", (1,)), rejected=[approach])
+        draft = verified(FixedJudge(broken=["check"]), Claim("Чек не нужен.", (1,)), rejected=[approach])
     assert (draft.factuality_status, list(noted)) == ("failed", ["verifier"])
 
 

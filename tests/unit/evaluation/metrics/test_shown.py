@@ -10,7 +10,7 @@ from evaluation.metrics.shown import unentailed
 from pipelines.ask.answering import answer_of
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
-from tenants.knowledge import lexicon
+from tenants.knowledge import lexicon, relations
 from tenants.knowledge.lexicon import Lexicon
 from tests.turns import EVALUATED, document, passage
 
@@ -22,6 +22,7 @@ SOURCE = f"Обратитесь в поддержку на портале пом
 @pytest.fixture(autouse=True)
 def terms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {}, {}))
+    monkeypatch.setattr(relations, "current", lambda: relations.NONE)
 
 
 def shown(change: tuple[str, str] = ("", "")) -> list[str]:
