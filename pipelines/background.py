@@ -17,8 +17,7 @@ from settings import Settings
 from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.audit import store
-from tenants.chats import files, outbox
-from tenants.chats import store as chats
+from tenants.chats import due, files, outbox
 from tenants.core.context import working_for
 from tenants.privacy import chat_people, retention
 from tenants.storage import bus, database
@@ -68,7 +67,7 @@ class Background:
 def tidy(closing: Event, now: datetime | None = None) -> None:
     now = now or datetime.now(UTC)
     retention.prune(now, closing)
-    with_chats = chats.tenants_with_chats()
+    with_chats = due.tenants_with_chats()
     for tenant in Registry().list():
         if closing.is_set():
             return

@@ -18,16 +18,15 @@ from pipelines.ask.chats.contract import message_part
 from settings import Settings
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
-from tenants.chats import branches, consents, fanout, files, outbox, room, sites, store, undo
+from tenants.chats import consents, due, fanout, outbox, sites, store, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import STATES, Event, State, after
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited, TryAgain
+from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
 from tenants.privacy import chat_people, persons
 from tenants.privacy.persons import Person
-from tenants.storage import bus, database, disk
-from tenants.storage.tables import SpendingRow
+from tenants.storage import bus
 from tests.chats import tickets, webhook
 
 VISITOR = Tenant("acme", "visitor-1")
@@ -343,13 +342,13 @@ def test_the_assistant_is_silent_once_a_person_has_the_chat(chat: Chat, records:
 ACTS: dict[Event, Callable[[str], object]] = {
     "customer_message": lambda chat_id: store.post(chat_id, "?"),
     "person_requested": lambda chat_id: store.hand_over(chat_id, WANTED),
-    "queue_timed_out": lambda chat_id: store.give_up_waiting(datetime.now(UTC), lambda chat: "Никого."),
+    "queue_timed_out": lambda chat_id: due.give_up_waiting(datetime.now(UTC), lambda chat: "Никого."),
     "taken": store.take,
     "operator_replied": lambda chat_id: store.reply(chat_id, "Ответ", seen=1_000),
     "transferred": lambda chat_id: store.transfer(chat_id, "boris"),
     "handed_back": store.hand_back,
     "snoozed": lambda chat_id: store.snooze(chat_id, datetime.now(UTC)),
-    "woken": lambda chat_id: store.wake_up(),
+    "woken": lambda chat_id: due.wake_up(),
     "resolved": store.resolve,
     "reopened": store.reopen,
 }
@@ -401,7 +400,7 @@ def test_a_snoozed_chat_wakes_with_whoever_has_it(chat: Chat) -> None:
     operator()
     with acting_as(ANNA):
         store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(hours=1))
-        assert store.wake_up() == ()
+        assert due.wake_up() == ()
     assert store.post(chat.chat_id, "Я ещё здесь").chat.state == "human"
     assert store.get(chat.chat_id).assignee == "anna"
 
@@ -455,91 +454,6 @@ def test_a_webhook_has_so_many_deliveries_waiting(chat: Chat, monkeypatch: pytes
     (due,) = outbox.claim(10)
     outbox.settle(due)
     assert outbox.enqueue_test(webhook_id)
-
-
-def accepted(write: Callable[[], object]) -> int:
-    """Write until it is refused; return how often it was accepted."""
-    for number in range(100):
-        try:
-            write()
-        except RateLimited:
-            return number
-    raise AssertionError("never refused")
-
-
-def test_a_tenant_writes_so_many_bytes_a_day(chat: Chat, records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    limited = records.model_copy(update={"chat_bytes_per_day": 5_000})
-    monkeypatch.setattr(room, "get_settings", lambda: limited)
-    webhook("chat.message")
-    branches.start(chat, store.messages(chat.chat_id))
-    first = store.post(chat.chat_id, "ы" * 700, client_id="c1")
-    with pytest.raises(RateLimited) as full:
-        branches.start(chat, store.messages(chat.chat_id))
-    assert full.value.code == "chats_full"
-    assert 0 < full.value.retry_after <= 86_400
-    assert accepted(lambda: store.post(chat.chat_id, "Вы тут?")) > 0
-    with pytest.raises(RateLimited):
-        store.start()
-    assert store.post(chat.chat_id, "", client_id="c1").message == first.message
-    version = first.chat.version
-    assert store.answer(chat.chat_id, version, "Да.", turn_id="t", body={}, failed=False) is not None
-    with acting_as(ANNA):
-        assert accepted(lambda: store.note(chat.chat_id, "ы" * 100)) > 0
-        with pytest.raises(RateLimited):
-            store.take(chat.chat_id)
-        with pytest.raises(RateLimited):
-            store.reply(chat.chat_id, "Здравствуйте", seen=99)
-    assert store.answer(chat.chat_id, version, "Уже скоро.", turn_id="t2", body={}, failed=False) is not None
-    with acting_as(Tenant("other", "visitor-1")):
-        store.start()
-
-
-def test_chats_leave_the_reserve_of_the_disk(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    posted = store.post(chat.chat_id, "Привет")
-    monkeypatch.setattr(disk, "free", lambda _: 0)
-    with pytest.raises(TryAgain) as full:
-        files.add(chat.chat_id, "a.txt", "text/plain", b"text")
-    assert full.value.code == "storage_full"
-    if database.is_shared():
-        return
-    with pytest.raises(TryAgain):
-        store.post(chat.chat_id, "Ещё")
-    with acting_as(ANNA), pytest.raises(TryAgain):
-        store.reply(chat.chat_id, "Здравствуйте", seen=1)
-    answer = store.answer(chat.chat_id, posted.chat.version, "Да.", turn_id="t", body={}, failed=False)
-    assert answer is not None, "what was accepted is answered"
-
-
-def test_a_branch_takes_the_newest_messages_that_fit(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "MAX_LENGTH", 90)
-    for text in ("Раз", "Два", "ы" * 80, "ы" * 200):
-        store.post(chat.chat_id, text)
-    said = store.messages(chat.chat_id)
-    assert lines(branches.start(chat, said)) == [f"customer: {'ы' * 200}", "(branched_from)"]
-    assert lines(branches.start(chat, said[:3]))[:-1] == ["customer: Два", f"customer: {'ы' * 80}"]
-
-
-def test_a_branch_takes_as_many_russian_turns_as_english_ones(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "MAX_LENGTH", 250)
-    posted = store.post(chat.chat_id, "Где мой заказ?")
-    for number in ("1", "2"):
-        body: Body = {"turn": {"reply": "ы" * 80}}
-        store.answer(chat.chat_id, posted.chat.version, "Да.", turn_id=number, body=body, failed=False)
-    said = store.messages(chat.chat_id)
-    assert lines(branches.start(chat, said))[:-1] == ["customer: Где мой заказ?", "bot: Да.", "bot: Да."]
-
-
-def test_texts_after_a_savepoint_are_counted_once(chat: Chat) -> None:
-    with database.writing() as session:
-        before = session.locked(SpendingRow, day=datetime.now(UTC).date().isoformat(), usd=0.0).chat_bytes
-        room.count(session, "ы" * 50)
-        with session.begin_nested():
-            room.count(session, "ы" * 20)
-        room.count(session, "ы" * 500)
-    with database.reading() as session:
-        row = session.find(SpendingRow, datetime.now(UTC).date().isoformat())
-        assert row is not None
-        assert row.chat_bytes - before == 1_140
 
 
 def test_deliveries_are_leased_retried_and_given_up(chat: Chat) -> None:

@@ -11,7 +11,7 @@ from pipelines.background import tidy
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import files, store
+from tenants.chats import due, files, store
 from tenants.chats.records import Chat, HandoffRequest
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
@@ -100,7 +100,7 @@ def test_a_sweep_with_nothing_due_is_one_query_for_any_number_of_tenants() -> No
 
 
 def test_tenants_take_turns_with_their_overdue_chats(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "DUE_AT_ONCE", 2)
+    monkeypatch.setattr(due, "DUE_AT_ONCE", 2)
     late = Tenant("late", "v:1")
     Registry().add(late.tenant_id)
     for tenant in (PATIENT, late):
