@@ -1,7 +1,8 @@
 """Cross-origin requests: browsers on any page may send what a widget sends, and nothing else.
 
-Whether a page may act for a particular site is checked by the gate and by `POST /widget/sessions`, whose error the
-widget of a site without this origin shows. No cookie is ever involved, so a page can only use a token that it has.
+Whether a page may act for a particular site is checked by the gate and by `POST /widget/sessions`. On a page whose
+origin the site does not list, the widget shows the error of that route. No cookie is ever involved, so a page can only
+use a token that it has.
 """
 
 from collections.abc import Mapping

@@ -89,7 +89,7 @@ def _run(
 
 @contextmanager
 def opora_in(folder: Path) -> Iterator[None]:
-    """Have a program `opora` in a folder until the block ends, which runs its command in a forked process."""
+    """Provide a program `opora` in a folder for the length of the block; it runs its command in a forked process."""
     program = folder / "opora"
     program.write_text(_SHIM, encoding="utf-8")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Fault injection for each store: real faults of the machine if possible, else errors as of the store's client."""
+"""Fault injection for each store: real faults of the machine if possible, else errors like the store client's."""
 
 import errno
 import os

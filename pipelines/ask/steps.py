@@ -195,7 +195,7 @@ class _StepSpan(Span):
         self._wrapped.set_tag(key, value)
 
     def set_content_tag(self, key: str, value: Any) -> None:  # noqa: ANN401
-        """Capture a step's output and forward; the wrapped span decides for itself what content it shows."""
+        """Capture a step's output and forward the tag; the wrapped span decides for itself what content it shows."""
         self._wrapped.set_content_tag(key, value)
         if key == _OUTPUT and isinstance(value, Mapping):
             self.outputs = dict(value)

@@ -132,7 +132,7 @@ def test_a_chat_that_is_deleted_cannot_be_reopened(full: Settings) -> None:
 
 @contextmanager
 def before_statements(beginning: str, work: Callable[[], object]) -> Iterator[None]:
-    """Do this before each statement with such a beginning."""
+    """Do the work before each statement that starts with `beginning`."""
 
     def listen(*given: object) -> None:
         if str(given[2]).startswith(beginning):

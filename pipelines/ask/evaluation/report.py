@@ -24,7 +24,7 @@ _TEXT_SHOWN = 1_000
 
 
 class AnsweredQuestion(BaseModel):
-    """A question of a run with the expectation of that time, and its mark.
+    """A question of a run, with its mark and with what was expected of it at the time of the run.
 
     :ivar shown: the sections that were cited or offered.
     :ivar axes: scores by models, each 0..1; empty where no model was asked.
