@@ -251,10 +251,10 @@ def forget(session: TenantSession, sequences: Sequence[int]) -> None:
 def _change(session: TenantSession, gap_ids: Sequence[str], **values: object) -> None:
     """Change gaps by one statement for many. Raises `NotFound` with the code `gap_unknown`."""
     for batch in batches(dict.fromkeys(gap_ids)):
-        chosen = GapRow.gap_id.in_(batch)
-        if session.count(GapRow, chosen) < len(batch):
+        change = update(GapRow).where(GapRow.gap_id.in_(batch)).values(**values)
+        result = session.execute(change.execution_options(synchronize_session=False))
+        if result.rowcount < len(batch):  # type: ignore[attr-defined]
             raise NotFound(GapRow.unknown)
-        session.execute(update(GapRow).where(chosen).values(**values).execution_options(synchronize_session=False))
 
 
 def _same_turn(rows: type[AuditRow] | type[AuditContentRow]) -> ColumnElement[bool]:

@@ -65,7 +65,7 @@ def test_a_slow_tool_holds_nobody_elses_question(
 def test_a_costly_ingest_holds_nobody_elses(
     attacker: httpx.Client, victim: httpx.Client, answered: Callable[[], bool]
 ) -> None:
-    letters = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(8)]
+    letters = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(16)]
     pages = [{"doc_id": f"page-{number}", "text": "Возврат занимает 14 дней. " * 200} for number in range(10)]
     with ThreadPoolExecutor(1) as pool:
         costly = pool.submit(attacker.post, "/ingest/run", json={"documents": letters}, timeout=280)

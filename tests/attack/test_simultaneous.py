@@ -16,7 +16,7 @@ from tenants.access.revocations import token_id
 from tenants.accounts.registry import Registry
 from tenants.chats import sites, webhooks
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Invalid, TryAgain
+from tenants.core.errors import Invalid, NotFound, OporaError, TryAgain
 from tenants.desk import articles, invitations, operators, replies
 from tenants.desk.articles import Draft
 from tenants.desk.tables import InvitationRow
@@ -136,11 +136,14 @@ def remove_gap(session: TenantSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [(add_edge, lambda: edges.put(EDGE)), (remove_gap, lambda: gaps.decide(["gap"], "dismissed"))],
+    ("first", "second", "refusal"),
+    [
+        (add_edge, lambda: edges.put(EDGE), TryAgain),
+        (remove_gap, lambda: gaps.decide(["gap"], "dismissed"), NotFound),
+    ],
 )
-def test_who_changes_the_same_second_is_asked_to_try_again(
-    first: Callable[[TenantSession], None], second: Callable[[], object]
+def test_who_changes_the_same_second_is_told_so(
+    first: Callable[[TenantSession], None], second: Callable[[], object], refusal: type[OporaError]
 ) -> None:
     with database.writing() as session:
         session.execute(delete(EdgeRow))
@@ -155,7 +158,7 @@ def test_who_changes_the_same_second_is_asked_to_try_again(
             while not session.scalar(BLOCKED):
                 assert monotonic() < deadline
                 Event().wait(0.02)
-        with pytest.raises(TryAgain):
+        with pytest.raises(refusal):
             later.result()
 
 

@@ -243,7 +243,7 @@ def test_a_token_of_a_site_that_cannot_be_is_refused(attacked: Attacked, name: s
 
 
 def test_tenants_take_turns_at_the_write_lock(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path)
+    settings = Settings(data_dir=tmp_path, database_url="")
     for tenant_id in (ATTACKER, VICTIM):
         Registry(settings).add(tenant_id)
     written: list[str] = []

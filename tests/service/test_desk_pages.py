@@ -23,6 +23,7 @@ from tenants.storage import database
 from tests import desk
 from tests.browser.turns import EXCERPT
 from tests.service.serving import Server
+from tests.webhooks import wait_until
 
 MOVED = """() => {
   window.moved = [];
@@ -421,8 +422,13 @@ def test_all_gaps_of_a_page_are_dismissed_at_once(
         page = context.new_page()
         page.goto(f"{server.url}/desk/gaps")
         rows, everything = page.locator(".gap input[type=checkbox]"), page.get_by_label("Выбрать все на странице")
+
+        def are_listed() -> bool:
+            page.reload()
+            return rows.count() >= 2
+
+        wait_until(are_listed)
         number = rows.count()
-        assert number >= 2
         everything.check()
         expect(page.locator(".gap input:checked")).to_have_count(number)
         rows.first.uncheck()
