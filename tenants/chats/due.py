@@ -1,4 +1,4 @@
-"""What time changes in chats: snoozed ones wake up, and customers whom nobody attends get the assistant back."""
+"""Changes of chats by time: snoozed chats wake up, and the assistant takes back chats without an operator."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""How much chats may store on every database: a day's bytes of a tenant, the disk's reserve, the size of a branch."""
+"""Limits on what chats store, on every database: a tenant's bytes a day, the disk's reserve, the size of a branch."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
