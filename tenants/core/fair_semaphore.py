@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from threading import Event, Lock
+from time import monotonic
 from typing import TypeAlias
 
 _POLL_SECONDS = 0.25
@@ -76,9 +77,17 @@ class FairSemaphore:
         return True
 
     @contextmanager
-    def permit(self, holder: Holder) -> Iterator[None]:
-        """Run the block with a permit, however long it takes to get one."""
-        self.acquire(holder, lambda: inf)
+    def permit(
+        self, holder: Holder, seconds: float = inf, refusal: Callable[[], Exception] = TimeoutError
+    ) -> Iterator[None]:
+        """Run the block with a permit.
+
+        :param seconds: how long to wait for it.
+        :param refusal: makes the error that is raised if there was none in time.
+        """
+        latest = monotonic() + seconds
+        if not self.acquire(holder, lambda: latest - monotonic()):
+            raise refusal()
         try:
             yield
         finally:

@@ -8,10 +8,9 @@ reader and then writes fails if another process has written in between.
 import logging
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
@@ -162,20 +161,16 @@ def _committed(
             yield session
 
 
-@contextmanager
-def _turn_to_write(bind: Engine, tenant_id: str) -> Iterator[None]:
+def _turn_to_write(bind: Engine, tenant_id: str) -> AbstractContextManager[None]:
     """Let tenants take turns at SQLite's write lock, for which its own waiters only poll."""
     if bind.dialect.name != "sqlite":
-        yield
-        return
-    holder, latest = (tenant_id, ""), monotonic() + _BUSY_MILLISECONDS / 1_000
-    if not _WRITERS.acquire(holder, lambda: latest - monotonic()):
-        log.warning("a transaction got no turn to write")
-        raise TryAgain
-    try:
-        yield
-    finally:
-        _WRITERS.release(holder)
+        return nullcontext()
+    return _WRITERS.permit((tenant_id, ""), _BUSY_MILLISECONDS / 1_000, _without_turn)
+
+
+def _without_turn() -> TryAgain:
+    log.warning("a transaction got no turn to write")
+    return TryAgain()
 
 
 @contextmanager

@@ -37,15 +37,10 @@ def searching() -> Iterator[TenantSession]:
     :raises Invalid: `search_too_long`.
     :raises Busy: those before it take too long.
     """
-    holder, latest = (context.current().tenant_id, "searches"), monotonic() + _PATIENCE * SECONDS
-    if not _AT_ONCE.acquire(holder, lambda: latest - monotonic()):
-        raise Busy
-    try:
-        with counting(SECONDS) as session, _given_up():
-            tell_server(session.connection(), context.tenant_id(), SECONDS)
-            yield session
-    finally:
-        _AT_ONCE.release(holder)
+    turn = _AT_ONCE.permit((context.current().tenant_id, "searches"), _PATIENCE * SECONDS, Busy)
+    with turn, counting(SECONDS) as session, _given_up():
+        tell_server(session.connection(), context.tenant_id(), SECONDS)
+        yield session
 
 
 @contextmanager

@@ -160,12 +160,17 @@ def test_rate_limited_message_waits_and_survives_a_reload(page: Page, service: F
     assert len({call["client_id"] for call in service.called("/messages")}) == 1
 
 
-def test_rate_limited_message_is_sent_by_its_button(opened: Page, service: FakeService) -> None:
-    ask(opened, "Первый")
+def second_is_refused(page: Page, service: FakeService, code: str, *, retry_after: int) -> None:
+    """Send two messages; the second one is refused with 429."""
+    ask(page, "Первый")
     service.wait_for("customer")
-    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (429, "rate_limited")
-    service.retry_after = 4_000
-    ask(opened, "Второй")
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (429, code)
+    service.retry_after = retry_after
+    ask(page, "Второй")
+
+
+def test_rate_limited_message_is_sent_by_its_button(opened: Page, service: FakeService) -> None:
+    second_is_refused(opened, service, "rate_limited", retry_after=4_000)
     expect(opened.locator(".unsent")).to_contain_text("Отправится через 67 мин")
     service.refusal = None
     opened.get_by_role("button", name="Отправить сейчас").click()
@@ -173,11 +178,7 @@ def test_rate_limited_message_is_sent_by_its_button(opened: Page, service: FakeS
 
 
 def test_a_message_without_room_today_fails_without_a_countdown(opened: Page, service: FakeService) -> None:
-    ask(opened, "Первый")
-    service.wait_for("customer")
-    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (429, "chats_full")
-    service.retry_after = 40_000
-    ask(opened, "Второй")
+    second_is_refused(opened, service, "chats_full", retry_after=40_000)
     expect(opened.get_by_role("alert")).to_have_text(
         "Сегодня чат больше не принимает сообщения. Напишите завтра или свяжитесь с нами другим способом."
     )
