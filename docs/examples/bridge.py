@@ -46,7 +46,7 @@ async def receive_update(update: dict[str, dict[str, str]]) -> None:
 
 @app.post("/opora")
 async def receive_event(request: Request) -> Response:
-    """What the assistant or a person says in a chat, signed by Opora."""
+    """Pass on a message of the assistant or of a person; Opora has signed the event."""
     try:
         event = webhook.verify(await request.body(), dict(request.headers))
     except WebhookVerificationError:

@@ -1,5 +1,5 @@
-// A chat of one's own with React and the `ai` package. `/api/chat` is a route of your server, which passes the request on
-// to `/ask/ui-messages` with a token that browsers never see (`opora tenant token acme --scope ask`).
+// A custom chat with React and the `ai` package. `/api/chat` is a route of your own server: it forwards the request to
+// `/ask/ui-messages`, with a token that browsers never see (`opora tenant token acme --scope ask`).
 import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport } from 'ai';
 import { useState } from 'react';
