@@ -40,11 +40,11 @@ class Settings(BaseSettings):
         500, ge=0, le=100_000, description="Open connections per address; 0, for a load balancer's address: unlimited."
     )
     public_url: str = Field(
-        "", pattern=_ADDRESS, description="Address by which browsers reach the service; empty: as each request says."
+        "", pattern=_ADDRESS, description="Address by which browsers reach the service; empty: taken from each request."
     )
     trusted_proxies: str = Field(
         "",
-        description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `-Proto` are believed.",
+        description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `-Proto` are trusted.",
     )
     pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder of pipelines, with one subfolder per endpoint.")
 
@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     )
     data_keys: SecretStr = Field(
         SecretStr(""),
-        description="Secrets that encrypt tickets and repeated answers, newest first, by commas; empty: generated.",
+        description="Secrets that encrypt stored data, newest first, separated by commas; empty: generated.",
     )
     backup_key: SecretStr = Field(
         SecretStr(""), description="Passphrase of backups, or a key of age; `opora backup` and `opora restore` need it."
@@ -89,7 +89,7 @@ class Settings(BaseSettings):
     )
     token_keys: SecretStr = Field(
         SecretStr(""),
-        description="Secrets that sign tokens, newest first, by commas; empty: own ones in the data folder.",
+        description="Secrets that sign tokens, newest first, separated by commas; empty: generated.",
     )
     token_issuer: str = Field("opora", min_length=1, description="Required `iss` of every token.")
     token_audience: str = Field("opora", min_length=1, description="Required `aud` of every token.")
@@ -142,14 +142,14 @@ class Settings(BaseSettings):
     spend_cap_usd_per_day: float | None = Field(
         None,
         ge=0,
-        description="Most US dollars that a tenant's model calls may cost a day; its policy may lower it. Unset: none.",
+        description="Daily limit in US dollars on a tenant's model calls; its policy may lower it. Unset: unlimited.",
     )
     chat_bytes_per_day: int = Field(
         5_000_000_000,
         ge=0,
         le=10**13,
-        description="Bytes of messages, webhook events and e-mails that a tenant's chats write a day; 0: unlimited. "
-        "Customers' messages are refused from three quarters of it on.",
+        description="Bytes of messages, webhook events and e-mails that a tenant's chats may write a day; 0: "
+        "unlimited. Customers' messages are refused from three quarters of it on.",
     )
     disk_reserve_bytes: int = Field(
         500_000_000,
@@ -162,7 +162,7 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr = Field(
         SecretStr(""),
-        description="URL of Redis or Valkey, through which replicas notify each other; required for several.",
+        description="URL of Redis or Valkey, through which replicas notify each other; several require it.",
     )
     check_hour: int = Field(
         3, ge=-1, le=23, description="Hour (UTC) of the nightly check of every index against its documents; -1: never."
@@ -178,15 +178,15 @@ class Settings(BaseSettings):
     )
     profile: str = Field(EMBEDDED, pattern=PROFILE_NAME, description="Profile of tenants that do not choose one.")
     rerank: bool = Field(
-        False, description="In profiles with models one also orders what was found: one more call a question."
+        False, description="With a profile that has models, let one also order the documents: one more call a question."
     )
     ollama_url: str = Field(
         "",
         pattern=_ADDRESS,
-        description="Base URL of Ollama where profiles name `http://127.0.0.1:11434`; empty: that.",
+        description="Base URL of Ollama, replaces `http://127.0.0.1:11434` in profiles; empty: not replaced.",
     )
     model_workers: int = Field(
-        64, ge=1, le=1_000, description="Questions at a time that wait for models or tools meanwhile."
+        64, ge=1, le=1_000, description="Questions that may wait for models or tools at the same time."
     )
     otlp_endpoint: str = Field(
         "",
@@ -201,12 +201,12 @@ class Settings(BaseSettings):
         396, ge=1, le=36_500, description="Days to keep turns in the audit; the default is 13 months."
     )
     ticket_days: int = Field(
-        396, ge=1, le=36_500, description="Days to keep questions that were handed over from outside of chats."
+        396, ge=1, le=36_500, description="Days to keep questions that were handed over from outside chats."
     )
     tool_networks: str = Field(
         "",
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",
-        description="Networks, such as 10.1.0.0/16, where tools and webhooks may be; empty: public addresses alone.",
+        description="Networks, such as 10.1.0.0/16, where tools and webhooks may be; empty: public addresses only.",
     )
     smtp_host: str = Field(
         "", description="Mail server that sends replies to customers and alerts; empty: no e-mail is sent."
@@ -225,7 +225,7 @@ class Settings(BaseSettings):
         description="Sender's address, that of the mailbox below; empty: `OPORA_SMTP_USER`.",
     )
     emails_per_hour: int = Field(
-        500, ge=1, description="E-mails that a tenant sends in an hour; further ones go later."
+        500, ge=1, description="E-mails that a tenant sends in an hour; further ones are sent later."
     )
     imap_host: str = Field(
         "", description="Server of the mailbox that customers' answers arrive in; empty: they are not read."
@@ -239,7 +239,7 @@ class Settings(BaseSettings):
     imap_user: str = Field("", description="User of the mailbox.")
     imap_password: SecretStr = Field(SecretStr(""), description="Password of the mailbox.")
     imap_folder: str = Field("INBOX", min_length=1, description="Folder of the mailbox.")
-    imap_seconds: int = Field(30, ge=5, le=3_600, description="Seconds between two looks into the mailbox.")
+    imap_seconds: int = Field(30, ge=5, le=3_600, description="Seconds between two checks of the mailbox.")
     api_docs: bool = Field(
         True, description="Serve the API description at `/openapi.json` and `/docs`, without a token."
     )

@@ -29,7 +29,7 @@ class CuratedAnswers:
     """Answer a question that a curated document asks in a heading, word for word and before anything is generated.
 
     Documents with the trust `curated` hold approved wordings: a section of such a document is shown whole if its
-    heading, or the title above it, asks the same as the query. That is so if both have the same content words, or if
+    heading, or the title above it, asks the same as the query. That is so if both have the same content words; or if
     the query has several, the section names everything that the query names, and their cosine is at least `min_cosine`.
     Codes, numbers and negations have to be the same in any case. The section that is most alike is shown.
 

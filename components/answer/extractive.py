@@ -36,7 +36,7 @@ class ExtractiveAnswerer(Nested):
     quoted. Sentences that propose a rejected approach are left out, and the draft names the approach.
 
     :param limit: most characters of an answer; the rest is left to the article.
-    :param tie: how much less relevant than the most relevant document one may be, and still be quoted for its place.
+    :param tie: how much less relevant than the most relevant document a higher-ranked one may be and still be quoted.
 
     ```python
     ExtractiveAnswerer().run(query="E20", documents=documents)["answers"]

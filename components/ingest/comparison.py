@@ -37,7 +37,7 @@ def compare(doc_ids: Sequence[str], passages: int = AFTER_A_RUN) -> Iterator[Non
 
     Yields after every `STEP` passages. A failure is logged: nothing but the list of contradictions depends on it.
 
-    :param passages: no further document is begun once so many have been compared.
+    :param passages: no further document is begun once this many passages have been compared.
     """
     compared = 0
     try:

@@ -63,8 +63,8 @@ class WriteCounts(Frozen):
 class ChunkWriter:
     """Brings the stored chunks of documents in line with their new revisions.
 
-    :param encoder: the settings (`components.language.encoder_settings`) for a tenant's first chunks. A tenant that has
-        some keeps the settings that these were encoded by until its index is rebuilt.
+    :param encoder: the settings (`components.language.encoder_settings`) for a tenant's first chunks. A tenant that
+        has chunks keeps the settings they were encoded with until its index is rebuilt.
     :param embedder: embedder for dense vectors; without an available embedder, chunks have no dense vectors.
     """
 

@@ -37,9 +37,9 @@ class SelfEvaluator:
 
     A model reads the question, the answer and what its writer left open, never the passages: whether the claims are
     true is `FactVerifier`'s question. A quotation is worth as much as the judge's probability that its section
-    answers. Below `quote_threshold` it answers nothing, nor does a section that mentions the only thing asked about in
-    passing. Any other leaves open the codes and the names that it does not hold. If the model fails, the answer counts
-    as not evaluated, and the turn is degraded (`self_evaluator`).
+    answers. Below `quote_threshold` it answers nothing, nor does a section that mentions only in passing what is
+    asked about. Any other leaves open the codes and the names that it does not hold. If the model fails, the answer
+    counts as not evaluated, and the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: minimum adequacy of the evidence for a quotation to count as an answer.

@@ -26,7 +26,7 @@ _STEP = re.compile(r"^(\d{1,3})[.)] ", re.MULTILINE)
 class SectionExpander:
     """Replace each of the best chunks by the section it belongs to, or by its whole document where that is short.
 
-    The chunks behind them get less around them, so that more sections fit.
+    Lower-ranked chunks get less text around them, so that more sections fit.
 
     Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
     and in order. A section that is too long is cut around its best chunk, if possible not within a procedure;
@@ -40,11 +40,10 @@ class SectionExpander:
     :param section_tokens: tokens of one section at most, unless a procedure is longer.
     :param procedure_tokens: tokens of a procedure that is taken whole.
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
-    :param whole_sections: number of sections that may have as much; all by default.
-    :param excerpt_tokens: tokens of each section after those, unless a procedure of half of `procedure_tokens` is
-        longer.
-    :param opening_tokens: tokens of an opening up to which the chunk after it is read with it: it says what
-        the first section is about.
+    :param whole_sections: number of best sections that may be this long; all by default.
+    :param excerpt_tokens: tokens of each later section, unless it is a procedure: up to half of `procedure_tokens`.
+    :param opening_tokens: up to this length, an opening is read with the chunk after it, because it says what the
+        first section is about.
     :param with_opening: whether a section that is taken whole keeps its first chunk if it has to be cut.
     :param top_k: sections returned at most.
 

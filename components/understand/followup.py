@@ -138,7 +138,7 @@ def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
     """Return whether a question leans on the conversation.
 
     A question that names a single thing may be a new topic ("Есть рассрочка?") or not ("Сколько длится ремонт?"): only
-    the knowledge base can tell, also after "and" if the question asks something of that thing.
+    the knowledge base can tell. The same goes for a question after "and" that asks something about that thing.
     """
     asks_existence = bool(_EXISTING.search(question)) and not _CONDITION.search(question)
     question_words = words(question)

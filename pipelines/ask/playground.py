@@ -74,7 +74,7 @@ class PlaygroundRequest(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An answer, and in what it differs from the first one.
+    """An answer, and how it differs from the first one.
 
     :param fault: the step that failed and its message, if one did.
     """

@@ -131,7 +131,7 @@ def take_back(stream: Stream, seen: int) -> None:
 
 
 async def _bring(stream: Stream) -> bool:
-    """Bring what is logged and not here yet. True: the stream has ended."""
+    """Fetch the logged events that are not here yet. Return whether the stream has ended."""
     for event in await asyncio.to_thread(stream_log.events, stream.turn_id, stream.length):
         stream.publish(NAMES[event.name], event.data)
     return stream.finished_at is not None

@@ -43,7 +43,7 @@ class Policy(FrozenModel):
     approved_offers: dict[str, Text] = Field(
         default_factory=dict,
         description="Offers the assistant may make, by risk (`cancellation`); one under `cancellation/order refund` is "
-        "made only if the request has one of these words. It never makes another.",
+        "made only if the request has one of these words. It makes no other offers.",
     )
     topics_ru: Phrase | None = Field(
         None, description="Completes “Я отвечаю на вопросы о …” in the reply to an off-topic message."
@@ -65,11 +65,11 @@ class Policy(FrozenModel):
     )
     answer_threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
-        description="Least confidence of an answer that is shown as one, beside the pipeline's own gates; below it, "
-        "articles are offered.",
+        description="Minimum confidence at which a quotation is shown, besides the pipeline's own thresholds; below "
+        "it, articles are offered.",
     )
     low_confidence_to_human: bool = Field(
-        False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
+        False, description="Hand a weakly supported answer over to a person instead of showing it with a notice."
     )
     spent_budget_to_person: Literal["staffed", "always", "never"] = Field(
         "staffed",
@@ -77,7 +77,7 @@ class Policy(FrozenModel):
         "the hours in which people answer or, if none are set, while an operator uses the desk.",
     )
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
-        2, description="Questions in a row without an answer or an article before a person is called; 0: any number."
+        2, description="Questions in a row without an answer or an article before a person is called; 0: never."
     )
     hours: Hours | None = Field(
         None, description="When people answer, unless a site has hours of its own; `opora chat hours` shows an example."

@@ -79,12 +79,12 @@ def open_collection(
 
     Raises `NoTenant` outside a tenant context, `NotFound` when the tenant is not registered, `Busy` with the code
     `data_in_use` when another process has the folder of the embedded engine, `IndexDamaged` outside of `repairing` when
-    there are not all chunks that the records name.
+    chunks that the records name are missing.
 
     :param create: make the collection when the tenant has none yet. Without it such a tenant reads as empty.
     :param encoder: how the chunks of a collection made now will be encoded.
     :param dimensions: of their dense vectors; 0 for none.
-    :param generation: one of `tenants.knowledge.generations`; the one in force when None.
+    :param generation: one of `tenants.knowledge.generations`; None for the one in use.
     """
     tenant = registry.current()
     placement = tenant.placement if generation is None else tenant.placement.at(generation)

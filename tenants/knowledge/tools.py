@@ -185,7 +185,7 @@ def set_enabled(name: str, *, enabled: bool) -> Tool:
 
 
 def _noted(row: ToolRow) -> dict[str, object]:
-    """Return the values for the change history: of headers only the names."""
+    """Return the values for the change history: headers by their names only."""
     return {**row.definition, "headers": sorted(row.headers)} if row.definition else {}
 
 

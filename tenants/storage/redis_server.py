@@ -48,7 +48,7 @@ def client(settings: Settings) -> Redis:
 def namespace(settings: Settings) -> str:
     """Return the prefix of the installation's keys and channels. Installations may share a Redis server.
 
-    Raises `TryAgain` if the database does not respond when the process asks for it first.
+    Raises `TryAgain` if the database does not respond when the process first asks for the prefix.
     """
     with _NAMING:
         known = _NAMESPACES.get(settings.database)

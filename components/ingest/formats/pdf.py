@@ -100,7 +100,7 @@ def read(data: bytes) -> Parsed:
 
 
 class _Reader:
-    """Reads one page. Every question to pdfium costs a microsecond, so most are asked once a word."""
+    """Reads one page. Every call of pdfium costs a microsecond, so most are made once per word."""
 
     def __init__(self, page: pdfium.PdfPage) -> None:
         self._page = page

@@ -187,7 +187,7 @@ class Conversations:
         return chat
 
     def drop(self, chat_id: str) -> None:
-        """Spend nothing more on an answer that can come to nothing: a person has the chat."""
+        """Stop work on an answer that will not be shown, because a person has the chat."""
         channel = self._channels.get((context.current().tenant_id, chat_id))
         if channel is not None and channel.live is not None and channel.live.stream is not None:
             channel.live.stream.stop()
