@@ -22,7 +22,7 @@ class CaseRow(FrozenModel):
     expected_outcome: Outcome | None = Field(None, description="How the turn has to end, such as `answered`.")
     expected_reason: Reason | None = Field(None, description="The `refusal_reason` that a refusal has to give.")
     answerable: bool | None = Field(
-        None, description="Whether the knowledge base holds the answer. Without it, `expected_outcome` tells."
+        None, description="Whether the knowledge base holds the answer. Without it, `expected_outcome` decides."
     )
     expected_intents: tuple[Intent, ...] = Field((), description="Intents, one of which has to be recognised.")
     gold_doc_ids: tuple[str, ...] = Field((), description="The documents that answer it, all of them.")
