@@ -58,7 +58,7 @@ def chosen_articles(folder: Path, names: Sequence[str]) -> Iterator[RawArticle |
 
 
 def count_articles(path: Path, names: Sequence[str] | None = None) -> int:
-    """Estimate the number of articles for the progress display. Lines of JSON Lines count unread.
+    """Estimate the number of articles for the progress display. Lines of JSON Lines are counted unparsed.
 
     :param names: chosen files of a folder; all if None.
     """

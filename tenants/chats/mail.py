@@ -94,7 +94,7 @@ def minutes() -> int | None:
 
 
 def enqueue_reply(session: TenantSession, row: ChatRow, wait: int | None) -> None:
-    """Have the customer get by e-mail what they will not have read in time.
+    """Queue an e-mail for the replies that the customer does not read in time.
 
     The e-mail is written when it is sent, so that it holds all unread replies, and none if all are read by then.
     A customer who does not see the chat gets it at once.

@@ -77,7 +77,7 @@ class QdrantServer(Engine):
                 raise InternalFault("index_failed") from refused
 
     def exists(self, placement: Placement) -> bool:
-        """Whether the collection was made, payload indexes included, and not removed."""
+        """Return whether the collection was made, payload indexes included, and not removed."""
         with self.call() as client:
             if self.in_memory:
                 return client.collection_exists(placement.stored_in)

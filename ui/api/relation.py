@@ -69,7 +69,7 @@ class RejectedRequest(Request):
 
 
 class EdgesAnswer(BaseModel):
-    """Edges, weightiest first."""
+    """Edges, heaviest first."""
 
     edges: tuple[Edge, ...]
 
