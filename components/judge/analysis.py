@@ -13,8 +13,7 @@ class Analysis:
     """Features of a passage that judges use.
 
     `stems` are those of title, heading and the sentences that may be quoted, `codes` the identifiers it is about: those
-    in body and heading, and the title's if it has only one. A title that lists several codes belongs to a page about
-    all of them.
+    in body and heading, and the title's only one. A title that lists several codes belongs to a page about all of them.
     """
 
     stems: frozenset[str]
