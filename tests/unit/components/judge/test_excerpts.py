@@ -1,0 +1,79 @@
+"""What a model reads to check a claim: the sentences that decide, what restricts them, and nothing far from both."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.answer.packing import formatted
+from components.judge.excerpts import sentences_to_check
+from tests.generated import texts
+from tests.turns import passage
+
+GAP = "[… a part of the section is left out]"
+FILLER = [f"Room {n} is cleaned by the night shift, and its towels are washed downstairs." for n in range(20, 28)]
+
+
+def shown(text: str, *claims: str) -> str:
+    of = passage(text)
+    return formatted(1, of, "en", sentences_to_check(of, claims))
+
+
+def among_filler(*sentences: str) -> str:
+    return " ".join([*FILLER[:4], *sentences, *FILLER[4:]])
+
+
+def test_the_deciding_sentence_is_shown_with_those_beside_it() -> None:
+    text = among_filler("A guest may bring a dog.", "Only small ones, though.")
+    said = shown(text, "You can bring your dog.")
+    assert "Only small ones" in said
+    assert "Room 20" not in said
+    assert said.startswith("[1] source: \n[… the section begins earlier]\n")
+    assert said.endswith("\n[… the section continues]")
+
+
+def test_a_sentence_about_the_same_matter_is_shown_wherever_it_stands() -> None:
+    text = "The pass is valid for 45 days. " + " ".join(FILLER) + " In winter the pass is valid for 30 days."
+    said = shown(text, "The pass is valid for 45 days.")
+    assert "valid for 30 days" in said
+    assert said.count(GAP) == 1
+    assert "Room 24" not in said
+
+
+def test_what_a_claim_joins_is_shown_from_all_its_places() -> None:
+    text = "The fee is 300 roubles. " + " ".join(FILLER) + " Ask Marina at the reception."
+    said = shown(text, "The fee is 300 roubles, and Marina takes it.")
+    assert "300 roubles" in said
+    assert "Marina" in said
+
+
+def test_headings_lead_ins_and_table_heads_are_shown_with_what_stands_under_them() -> None:
+    items = "\n".join(f"{n}. {line}" for n, line in enumerate(FILLER, 1))
+    plans = f"# Basic plan\n\nOn weekdays:\n{items}\n9. Storage grows to 10 GB.\n\n{' '.join(FILLER)}"
+    said = shown(plans, "Storage grows to 10 GB.")
+    assert "# Basic plan" in said
+    assert "On weekdays:" in said
+    assert "Room 23" not in said
+    rows = "\n".join(f"| Room {n} | {n}00 roubles, breakfast at eight |" for n in range(10, 30))
+    said = shown(f"| place | in winter |\n|---|---|\n{rows}", "Room 25 costs 2500 roubles.")
+    assert "| place | in winter |\n|---|---|" in said
+    assert "Room 12" not in said
+
+
+@pytest.mark.parametrize("claim", ["Можно приехать с собакой.", "Pets welcome, no surcharge."])
+def test_a_claim_in_other_words_is_checked_against_all(claim: str) -> None:
+    text = among_filler("A guest may bring a dog.")
+    assert shown(text, claim) == formatted(1, passage(text), "en")
+
+
+def test_a_short_passage_is_shown_whole() -> None:
+    text = " ".join(FILLER[:5])
+    assert shown(text, "Room 20 is cleaned by the night shift.") == formatted(1, passage(text), "en")
+
+
+@given(st.lists(texts, max_size=12), st.lists(texts, max_size=3))
+def test_any_text_keeps_the_order_of_its_sentences(parts: list[str], claims: list[str]) -> None:
+    of = passage("\n".join(parts))
+    places = sentences_to_check(of, claims)
+    assert places <= set(range(len(of.sentences)))
+    assert formatted(1, of, "ru", range(len(of.sentences))) == formatted(1, of, "ru")
+    assert formatted(1, of, "ru", places).startswith("[1] source:")
