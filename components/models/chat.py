@@ -41,6 +41,8 @@ class ChatModels(Nested):
     :param schema_arguments: how a JSON schema is passed to a generator that differs from Ollama's and OpenAI's:
         `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` where it takes none.
     :param prompts: the folder of the prompts, below the folder of pipelines.
+    :param without_examples: names of prompts that are sent without their example turns. Small models need those;
+        capable ones follow the rules and the schema.
     """
 
     fast: Generator
@@ -54,6 +56,7 @@ class ChatModels(Nested):
     schema_arguments: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     prompts: str = FOLDER
     loading: float = 0
+    without_examples: Sequence[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if unknown := self.schema_arguments.keys() - {"fast", "strong", "fallback"}:
@@ -61,7 +64,8 @@ class ChatModels(Nested):
 
     def prompt(self, name: str, locale: str) -> Prompt:
         """Return a prompt for these models, in this language or, if missing, the other."""
-        return prompt(name, locale, self.prompts)
+        asked = prompt(name, locale, self.prompts)
+        return asked.without_examples() if name in self.without_examples else asked
 
     def ask(
         self,

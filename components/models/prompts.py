@@ -2,8 +2,9 @@
 
 A prompt `answer` is `answer.ru.md` and `answer.en.md` in the folder that `ChatModels` names: the system message, then
 messages under lines `--- user` and `--- assistant`. The last one is the user's and is filled in; those before it
-are example turns, from which small models learn more than from rules. A file without such a line is the user's message
-alone. Places to fill are Jinja expressions in its sandbox, so a prompt computes nothing.
+are example turns, from which small models learn more than from rules; `ChatModels` may leave them out. A file without
+such a line is the user's message alone. Places to fill are Jinja expressions in its sandbox, so a prompt
+computes nothing.
 
 Untrusted text, a question as well as a document, goes into blocks with a random fence for each turn, so that no text
 can close its block and continue as an instruction. Only the last message names the fence: the messages before it are
@@ -12,7 +13,7 @@ the same in every turn, so that servers can cache them as a prefix.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -58,6 +59,11 @@ class Prompt:
     def label(self) -> str:
         """Return the label for traces and records, such as `answer.ru@1a2b3c4d`."""
         return f"{self.name}.{self.language}@{self.version}"
+
+    def without_examples(self) -> "Prompt":
+        """Return the prompt with its rules and its last message only."""
+        rules, *turns = _ROLE.split(self.text)
+        return replace(self, text=f"{rules}--- {turns[-2]}{turns[-1]}") if turns else self
 
     def messages(self, **values: object) -> list[ChatMessage]:
         """Return the prompt filled in. A place without a value raises `jinja2.UndefinedError`."""

@@ -73,6 +73,16 @@ def test_example_turns_stand_between_the_rules_and_what_is_asked() -> None:
         Prompt("p", "en", "Rules.\n--- user\nAsk\n--- assistant\nSay").messages()
 
 
+def test_models_may_be_asked_without_example_turns(folder: Path) -> None:
+    (folder / "ask.en.md").write_text("Rules.\n--- user\nAsk {{ name }}\n--- assistant\nSay\n--- user\n{{ name }}")
+    (folder / "plain.en.md").write_text("Hello {{ name }}")
+    models = ChatModels(MockChatGenerator(), without_examples=["ask", "plain"])
+    sent_messages = [(one.role.value, one.text) for one in models.prompt("ask", "en").messages(name="you")]
+    assert sent_messages == [("system", "Rules."), ("user", "you")]
+    assert models.prompt("ask", "en").version != ChatModels(MockChatGenerator()).prompt("ask", "en").version
+    assert [one.text for one in models.prompt("plain", "en").messages(name="you")] == ["Hello you"]
+
+
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("language", ["ru", "en"])
 def test_what_stands_before_the_question_is_the_same_in_every_turn(name: str, language: str) -> None:
