@@ -25,8 +25,8 @@ _ENTRY = re.compile(rf"\s*(?:{ITEM}\s|\|)")
 def sentences_to_check(passage: Passage, claims: Sequence[str]) -> frozenset[int]:
     """Return the places of the sentences that the claims are checked against; of all where no choice is safe.
 
-    These are the sentences about the same matter, the sentences beside them, which may restrict what they say, and what
-    they stand under: a heading, the lead-in of a list, the first rows of a table.
+    These are the sentences about the same matter; those beside them, which may restrict what they say; and above them
+    the headings, the lead-in of the list, the first rows of the table.
     """
     texts = [passage.text[start:end] for start, end in passage.sentences]
     everything = frozenset(range(len(texts)))
@@ -65,7 +65,7 @@ def _about(weights: dict[str, float], said: Sequence[frozenset[str]]) -> set[int
 
 
 def _frame(place: int, texts: Sequence[str]) -> Iterator[int]:
-    """Yield the places of what a sentence stands under."""
+    """Yield the places of the headings, the lead-in and the first rows of the table above a sentence."""
     first = place
     while first > 0 and _ENTRY.match(texts[first]):
         first -= 1

@@ -1,4 +1,4 @@
-"""What a model reads to check a claim: the sentences that decide, what restricts them, and nothing far from both."""
+"""A model that checks a claim reads the sentences that decide, those that restrict them, and nothing far from both."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ def test_what_a_claim_joins_is_shown_from_all_its_places() -> None:
     assert "Marina" in said
 
 
-def test_headings_lead_ins_and_table_heads_are_shown_with_what_stands_under_them() -> None:
+def test_headings_lead_ins_and_first_rows_of_tables_stay() -> None:
     items = "\n".join(f"{n}. {line}" for n, line in enumerate(FILLER, 1))
     plans = f"# Basic plan\n\nOn weekdays:\n{items}\n9. Storage grows to 10 GB.\n\n{' '.join(FILLER)}"
     said = shown(plans, "Storage grows to 10 GB.")
