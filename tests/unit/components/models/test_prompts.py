@@ -20,6 +20,8 @@ from components.models.structured import Form
 from components.retrieve.tool_chooser import ToolForm
 from components.understand.condenser import CondensedForm
 from components.understand.query_writer import QueriesForm
+from pipelines.definition import components_of_type, load
+from pipelines.lint import deployed
 from settings import get_settings
 
 FORMS: dict[str, type[Form]] = {
@@ -81,6 +83,13 @@ def test_models_may_be_asked_without_example_turns(folder: Path) -> None:
     assert sent_messages == [("system", "Rules."), ("user", "you")]
     assert models.prompt("ask", "en").version != ChatModels(MockChatGenerator()).prompt("ask", "en").version
     assert [one.text for one in models.prompt("plain", "en").messages(name="you")] == ["Hello you"]
+
+
+@pytest.mark.parametrize("path", deployed(), ids=lambda path: path.name)
+def test_a_profile_names_prompts_that_have_example_turns(path: Path) -> None:
+    for models in components_of_type(load(path), "ChatModels"):
+        for name in models["init_parameters"].get("without_examples", ()):
+            assert prompt(name, "en").without_examples() != prompt(name, "en")
 
 
 @pytest.mark.parametrize("name", FORMS)
