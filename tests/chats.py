@@ -5,10 +5,10 @@ from secrets import token_hex
 
 from sqlalchemy import select
 
-from tenants.chats import handoffs, store
-from tenants.chats.handoffs import Ticket
+from tenants.chats import store, tickets
 from tenants.chats.records import BotReply, HandoffRequest
 from tenants.chats.tables import WebhookRow
+from tenants.chats.tickets import Ticket
 from tenants.core import context
 from tenants.storage import database
 from tenants.storage.mapping import record_of
@@ -35,12 +35,12 @@ def handed_over(turn_id: str, reason: str, question: str, *, session_id: str = "
     """The ticket of a question that the caller asked outside of chats."""
     request = HandoffRequest(reason, question, turn_id, draft)
     chat = store.receive(request, reply=lambda _: BotReply("Передаю.", {}), searchable="?", session_id=session_id)
-    ticket = handoffs.get(chat.ticket_id or "")
+    ticket = tickets.get(chat.ticket_id or "")
     assert ticket is not None
     return ticket
 
 
-def tickets() -> tuple[Ticket, ...]:
+def all_tickets() -> tuple[Ticket, ...]:
     """Return the tickets of the tenant in context."""
     with database.reading() as session:
         return tuple(record_of(Ticket, one) for one in session.scalars(select(TicketRow)))
@@ -49,5 +49,5 @@ def tickets() -> tuple[Ticket, ...]:
 def ticket_without_chat(question: str) -> None:
     """A ticket as older versions opened them."""
     with database.writing() as session:
-        number, tenant_id = handoffs.new_number(), session.tenant_id
+        number, tenant_id = tickets.new_number(), session.tenant_id
         session.add(row(TicketRow, tenant_id=tenant_id, ticket_id=number, subject="anna", question=question))

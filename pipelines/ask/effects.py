@@ -31,8 +31,8 @@ from tenants.accounts.hours import Hours
 from tenants.audit.recorder import Recorder
 from tenants.chats import conversations, store
 from tenants.chats.conversations import PastTurn
-from tenants.chats.handoffs import Ticket
 from tenants.chats.records import BotReply, HandoffRequest
+from tenants.chats.tickets import Ticket
 from tenants.core.context import Tenant, acting_as, current
 from tenants.core.errors import TryAgain, trail
 

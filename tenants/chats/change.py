@@ -8,9 +8,8 @@ from secrets import token_hex
 
 from sqlalchemy import ColumnElement, Select, select
 
-from tenants.chats import fanout, handoffs, outbox, progress, room
+from tenants.chats import fanout, outbox, progress, room, tickets
 from tenants.chats.fanout import Announcement
-from tenants.chats.handoffs import Ticket
 from tenants.chats.records import (
     EMPTY_BODY,
     Author,
@@ -22,13 +21,12 @@ from tenants.chats.records import (
     message_of,
 )
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
+from tenants.chats.tickets import Ticket
 from tenants.chats.transitions import Event, State, after
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
-from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import TicketRow
 
 
 class Change:
@@ -147,7 +145,7 @@ class Change:
         if following in ("bot", "queued"):
             row.assignee = None
         if following == "resolved" or event == "handed_back":
-            self.close_ticket()
+            tickets.close_ticket(self.session, row)
         self.enqueue("chat.state", {"before": before})
         return before
 
@@ -168,28 +166,6 @@ class Change:
             self.add("system", "event", "", body={"event": "left", "operator": before})
         self.add("system", "event", "", name=name, body={"event": "joined", "operator": operator, "name": name})
 
-    def open_ticket(self, request: HandoffRequest, channel: str) -> Ticket:
-        """Return the chat's open ticket, or open one. A visitor of a site has one ticket for all their chats."""
-        row = self.row
-        number = row.ticket_id or (self._held_elsewhere() if row.site else None)
-        stored = self.session.find(TicketRow, number) if number else None
-        if stored is None:
-            stored = TicketRow(
-                ticket_id=handoffs.new_number(),
-                turn_id=request.turn_id,
-                reason=request.reason,
-                question=request.question,
-                draft=request.draft,
-                channel=channel,
-                session_id=row.session_id or row.chat_id,
-                chat_id=row.chat_id,
-                subject=row.subject,
-                created_at=datetime.now(UTC),
-            )
-            self.session.add(stored)
-        row.ticket_id = stored.ticket_id
-        return record_of(Ticket, stored)
-
     def call_person(
         self,
         request: HandoffRequest,
@@ -204,7 +180,7 @@ class Change:
         if self.become("person_requested") == row.state:
             return
         row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
-        ticket = self.open_ticket(request, channel)
+        ticket = tickets.open_ticket(self.session, row, request, channel)
         if reply is not None:
             bot_reply = reply(ticket)
             self.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
@@ -215,24 +191,6 @@ class Change:
         self.add("system", "event", words, turn_id=request.turn_id, body=body)
         about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
         self.enqueue("chat.handoff", about)
-
-    def close_ticket(self) -> None:
-        """Close the chat's ticket, unless another chat of the visitor has it too."""
-        number, self.row.ticket_id = self.row.ticket_id, None
-        if number is None or self._held_elsewhere(number) is not None:
-            return
-        ticket = self.session.find(TicketRow, number)
-        if ticket is not None:
-            ticket.closed_at = datetime.now(UTC)
-
-    def _held_elsewhere(self, number: str | None = None) -> str | None:
-        """Return the ticket if another chat of the visitor has it: any of their tickets, or this one."""
-        row = self.row
-        theirs = ChatRow.subject == row.subject, ChatRow.site == row.site
-        held = ChatRow.ticket_id.is_not(None) if number is None else ChatRow.ticket_id == number
-        return self.session.scalar(
-            select(ChatRow.ticket_id).where(*theirs, ChatRow.chat_id != row.chat_id, held).limit(1)
-        )
 
     def enqueue(self, event: outbox.EventName, data: Mapping[str, object]) -> None:
         """Write an event for the tenant's webhooks."""

@@ -6,8 +6,8 @@ from secrets import token_hex
 
 from tenants.accounts import policy
 from tenants.chats.change import Change, changing
-from tenants.chats.handoffs import Ticket
 from tenants.chats.records import Body, HandoffRequest
+from tenants.chats.tickets import Ticket
 
 PREFIX = "mail:"
 """Prefix of the `client_id` of messages that came by e-mail."""

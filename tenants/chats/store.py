@@ -13,7 +13,6 @@ from sqlalchemy import select
 from tenants.accounts import policy
 from tenants.chats import mail, room
 from tenants.chats.change import Change, announce, begin, changing, existing, messages_of
-from tenants.chats.handoffs import Ticket
 from tenants.chats.records import (
     EMPTY_BODY,
     Body,
@@ -27,6 +26,7 @@ from tenants.chats.records import (
     message_of,
 )
 from tenants.chats.tables import ChatMessageRow, ChatRow
+from tenants.chats.tickets import Ticket
 from tenants.chats.transitions import State
 from tenants.chats.undo import undoable
 from tenants.core import context

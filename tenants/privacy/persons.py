@@ -39,8 +39,8 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
-from tenants.chats.handoffs import Ticket
 from tenants.chats.tables import ConsentRow
+from tenants.chats.tickets import Ticket
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid

@@ -36,7 +36,7 @@ from tenants.storage import database, sealed
 from tenants.storage.sessions import tell_server
 from tenants.work import claims, jobs, uploads
 from tests.audits import entry
-from tests.chats import handed_over, tickets, webhook
+from tests.chats import all_tickets, handed_over, webhook
 from tests.servers import own_database
 
 ANNA = Tenant("acme", "anna")
@@ -145,7 +145,7 @@ def test_everything_is_there_elsewhere(
         assert {name for name in before if before[name] != after[name]} <= {"audit", "audit_chains", "audit_contents"}
         assert (there.data_dir / "keys" / "tokens.json").read_bytes() == own_keys
         with acting_as(ANNA):
-            assert [ticket.question for ticket in tickets()] == ["Позовите человека"]
+            assert [ticket.question for ticket in all_tickets()] == ["Позовите человека"]
             verification = search.verify()
             assert (verification.links, verification.faults) == (451, ())
             assert search.get("turn-spooled").turn_id == "turn-spooled"
@@ -179,7 +179,7 @@ def test_a_backup_of_sqlite_is_restored_into_postgresql_and_back(
             }
             with acting_as(ANNA):
                 assert search.verify().faults == ()
-                assert [ticket.question for ticket in tickets()] == ["Позовите человека"]
+                assert [ticket.question for ticket in all_tickets()] == ["Позовите человека"]
 
 
 def test_a_backup_under_writes_holds_everything_acknowledged_before(
@@ -245,7 +245,7 @@ def test_whoever_was_erased_after_the_backup_stays_erased(
         # Data erased before a backup is not in it, so a person who has returned since is kept.
         backup.restore(tmp_path / "opora.backup", third)
         with acting_as(ANNA):
-            assert len(tickets()) == 1
+            assert len(all_tickets()) == 1
 
 
 def _flipped(path: Path) -> None:

@@ -27,7 +27,7 @@ from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
 from tenants.privacy import chat_people, persons
 from tenants.privacy.persons import Person
 from tenants.storage import bus
-from tests.chats import tickets, webhook
+from tests.chats import all_tickets, webhook
 
 VISITOR = Tenant("acme", "visitor-1")
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")
@@ -97,7 +97,7 @@ def test_a_handover_stores_ticket_state_notice_and_event_as_one(chat: Chat) -> N
     hook = webhook("chat.handoff")
     store.hand_over(chat.chat_id, WANTED)
     handed = store.get(chat.chat_id)
-    (ticket,) = tickets()
+    (ticket,) = all_tickets()
     assert (handed.state, handed.ticket_id, handed.reason) == ("queued", ticket.ticket_id, "user_request")
     assert (ticket.subject, ticket.session_id) == (VISITOR.subject, chat.chat_id)
     assert lines(chat) == ["(queued)"]
@@ -114,18 +114,18 @@ def test_a_handover_that_cannot_be_stored_leaves_nothing_behind(chat: Chat, monk
     with pytest.raises(OSError, match="disk full"):
         store.hand_over(chat.chat_id, WANTED)
     assert store.get(chat.chat_id) == chat
-    assert (tickets(), store.messages(chat.chat_id), outbox.latest()) == ((), (), ())
+    assert (all_tickets(), store.messages(chat.chat_id), outbox.latest()) == ((), (), ())
 
 
 def test_there_is_one_open_ticket_per_chat(chat: Chat) -> None:
     store.hand_over(chat.chat_id, WANTED)
     store.hand_over(chat.chat_id, WANTED)
-    assert len(tickets()) == 1
+    assert len(all_tickets()) == 1
     with acting_as(ANNA):
         store.resolve(chat.chat_id)
     assert store.get(chat.chat_id).ticket_id is None
     store.hand_over(chat.chat_id, WANTED)
-    assert len(tickets()) == 2
+    assert len(all_tickets()) == 2
 
 
 def test_a_consent_is_kept_as_it_was_given_and_when_it_ended(chat: Chat) -> None:
@@ -157,7 +157,7 @@ def test_asking_for_a_person_again_promises_nothing_more(chat: Chat) -> None:
     for _ in range(3):
         store.hand_over(chat.chat_id, WANTED, notice=lambda ticket: f"Обращение {ticket.ticket_id}")
     (notice,) = store.messages(chat.chat_id)
-    (ticket,) = tickets()
+    (ticket,) = all_tickets()
     assert (notice.text, notice.body["ticket_id"]) == (f"Обращение {ticket.ticket_id}", ticket.ticket_id)
     assert len(outbox.latest()) == 1
     operator()
@@ -271,7 +271,7 @@ def test_what_an_operator_has_just_done_can_be_undone(chat: Chat, act: str) -> N
     kept = {name for name in Chat.__slots__ if name not in changing}
     assert {name: getattr(back, name) for name in kept} == {name: getattr(before, name) for name in kept}
     assert before.ticket_id is not None
-    assert [one.ticket_id for one in tickets()] == [before.ticket_id]
+    assert [one.ticket_id for one in all_tickets()] == [before.ticket_id]
     assert back.version > done.version
     assert lines(chat)[-1] == "(undone)"
     with acting_as(ANNA), pytest.raises(Conflict, match="nothing_to_undo"):

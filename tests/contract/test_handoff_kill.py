@@ -9,7 +9,7 @@ from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
 from tenants.chats import outbox, store
 from tenants.core.context import Tenant, acting_as
-from tests.chats import tickets, webhook
+from tests.chats import all_tickets, webhook
 
 SECONDS = 240
 
@@ -17,7 +17,7 @@ SECONDS = 240
 def left_behind(chat_id: str) -> str:
     """Return `nothing` or `all`; fail for any state between."""
     chat, messages = store.get(chat_id), store.messages(chat_id)
-    opened = [one for one in tickets() if one.session_id == chat_id]
+    opened = [one for one in all_tickets() if one.session_id == chat_id]
     sent = [one.event for one in outbox.of_chats([chat_id])]
     stored = (chat.state, len(opened), [one.author for one in messages], sorted(sent))
     if chat.state == "bot":

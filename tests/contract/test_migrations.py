@@ -31,7 +31,7 @@ from tenants.storage import files as stored_files
 from tenants.tables import Base
 from tenants.work import jobs, queue, uploads
 from tenants.work.queue import TenantTask
-from tests.chats import handed_over, tickets
+from tests.chats import all_tickets, handed_over
 from tests.rows import of_every_database
 from tests.servers import own_database
 from tests.webhooks import wait_until
@@ -92,7 +92,7 @@ def test_a_database_of_the_first_version_is_upgraded_without_loss(old: Settings)
     assert database.migrate(old) == (database.HEAD, database.HEAD)
     assert differences(old) == []
     with acting_as(ANNA):
-        (ticket,) = tickets()
+        (ticket,) = all_tickets()
         assert (ticket.question, ticket.subject) == ("Позовите человека, мой заказ 42 не пришёл", "anna")
         assert policy.current().handoff_channel == "support@acme.example"
         assert {record.doc_id for record in documents.all()} >= {"returns.md", "delivery.md"}
@@ -112,7 +112,7 @@ def test_a_database_of_the_first_version_is_upgraded_without_loss(old: Settings)
 
 def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> None:
     with acting_as(ANNA):
-        assert len(tickets()) == 1
+        assert len(all_tickets()) == 1
 
 
 def test_a_later_database_serves_running_services_only(records: Settings) -> None:
@@ -124,7 +124,7 @@ def test_a_later_database_serves_running_services_only(records: Settings) -> Non
     database.check(records)
     with acting_as(ANNA):
         ticket = handed_over(turn_id="t", reason="user_request", question="Позовите человека", session_id="")
-        assert tickets() == (ticket,)
+        assert all_tickets() == (ticket,)
     database.close_all()
     for opening in (database.engine, database.migrate):
         with pytest.raises(CallerError, match="database_newer") as refused:

@@ -18,7 +18,7 @@ from settings import Settings
 from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
-from tenants.chats import conversations, handoffs
+from tenants.chats import conversations, tickets
 from tenants.chats.conversations import PastTurn
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, Invalid, NoTenant, NotFound
@@ -31,7 +31,7 @@ from tenants.storage import database
 from tenants.storage.tables import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.work import idempotency
 from tenants.work.idempotency import ABANDONED, RETENTION
-from tests.chats import handed_over, tickets
+from tests.chats import all_tickets, handed_over
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("globex", "anna")
@@ -235,10 +235,10 @@ def test_a_ticket_is_stored_with_its_channel(acme: Tenant) -> None:
     policy.change(handoff_channel="support@example.com")
     ticket = handed_over("turn-1", "high_risk", "Верните деньги!", draft="черновик")
     assert (ticket.channel, ticket.reason, ticket.subject) == ("support@example.com", "high_risk", "anna")
-    assert handoffs.get(ticket.ticket_id) == ticket
+    assert tickets.get(ticket.ticket_id) == ticket
     with acting_as(OTHER):
-        assert handoffs.get(ticket.ticket_id) is None
-        assert tickets() == ()
+        assert tickets.get(ticket.ticket_id) is None
+        assert all_tickets() == ()
 
 
 def test_the_same_request_is_answered_alike(acme: Tenant) -> None:
@@ -304,7 +304,7 @@ def test_nothing_is_reached_without_a_tenant(records: Settings) -> None:
         lexicon.finish,
         partial(lexicon.apply, []),
         policy.current,
-        partial(handoffs.get, "t"),
+        partial(tickets.get, "t"),
         partial(handed_over, "t", "r", "q"),
         partial(idempotency.begin, "k", "h"),
     ):

@@ -17,7 +17,7 @@ from tenants.knowledge import tools
 from tenants.privacy import resealing
 from tenants.storage import database, sealed
 from tenants.storage.tables import Base
-from tests.chats import handed_over, tickets
+from tests.chats import all_tickets, handed_over
 from tests.tokens import refused
 
 ANNA = Tenant("acme", "anna")
@@ -75,7 +75,7 @@ def test_resealing_uses_the_new_key_while_the_old_one_still_opens(records: Setti
     old_key = own.read_text()
     sealed.renew_own_key()
     with acting_as(ANNA):
-        assert tickets()[0].question == WORD
+        assert all_tickets()[0].question == WORD
     assert resealing.reseal() == 7
     after = stored("question", "tickets"), stored("headers", "tools"), stored("secrets", "sites")
     assert not set(before) & set(after)
@@ -83,12 +83,12 @@ def test_resealing_uses_the_new_key_while_the_old_one_still_opens(records: Setti
     own.write_text(own.read_text().split(",")[0])
     with acting_as(ANNA):
         sites.expire()
-        assert tickets()[0].question == WORD
+        assert all_tickets()[0].question == WORD
         assert sites.get(site.key) == site
     own.write_text(old_key)
     sealed.forget_keys()
     with acting_as(ANNA), pytest.raises(InternalFault, match="data_key_wrong"):
-        tickets()
+        all_tickets()
 
 
 @pytest.mark.parametrize("records", ["sqlite"], indirect=True)
@@ -104,7 +104,7 @@ def test_secrets_of_the_environment_are_changed_there(records: Settings, monkeyp
     monkeypatch.setenv("OPORA_DATA_KEYS", "two")
     get_settings.cache_clear()
     with acting_as(ANNA):
-        assert tickets()[0].question == WORD
+        assert all_tickets()[0].question == WORD
 
 
 def token(settings: Settings, subject: str = "anna") -> str:

@@ -6,7 +6,7 @@ import httpx
 
 from pipelines.ask.contract import TurnAnswer
 from settings import Settings
-from tenants.chats import handoffs
+from tenants.chats import tickets
 from tenants.core.context import Tenant, acting_as
 
 
@@ -48,11 +48,11 @@ def test_a_handoff_opens_a_ticket_that_the_tenant_can_find(acme: httpx.Client, i
     assert answer.handoff.ticket_id
     assert answer.handoff.ticket_id in answer.answer.text
     with acting_as(Tenant("acme", "operator")):
-        ticket = handoffs.get(answer.handoff.ticket_id)
+        ticket = tickets.get(answer.handoff.ticket_id)
     assert ticket is not None
     assert (ticket.question, ticket.turn_id, ticket.subject) == (question, answer.turn_id, "anna")
     with acting_as(Tenant("globex", "operator")):
-        assert handoffs.get(answer.handoff.ticket_id) is None
+        assert tickets.get(answer.handoff.ticket_id) is None
 
 
 def test_handoff_of_each_route_is_in_the_queue_with_its_contact(
@@ -88,7 +88,7 @@ def test_an_anonymous_turn_stores_no_identity(acme: httpx.Client) -> None:
     answer = ask(acme, "Позовите оператора, хочу поговорить с человеком", anonymous=True)
     assert answer.handoff is not None
     with acting_as(Tenant("acme", "operator")):
-        ticket = handoffs.get(answer.handoff.ticket_id or "")
+        ticket = tickets.get(answer.handoff.ticket_id or "")
     assert ticket is not None
     assert ticket.subject == "anonymous"
 

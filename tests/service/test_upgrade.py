@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import cli
 from settings import Settings
 from tenants.access.tokens import issue
-from tenants.chats import handoffs
+from tenants.chats import tickets
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import feedback
 from tenants.knowledge import tools
@@ -107,7 +107,7 @@ def test_the_records_are_whole(client: httpx.Client) -> None:
     assert (written[0], "вода не поступает" in written[1]) == ("Что значит код E10?", True)
     assert [site["key"] for site in client.get("/sites").json()["sites"]] == [SITE]
     with acting_as(Tenant("acme", "anna")):
-        ticket = handoffs.get(TICKET)
+        ticket = tickets.get(TICKET)
         assert ticket is not None
         assert ticket.question == "Позовите человека, мой заказ 42 не пришёл"
         assert [(verdict.turn_id, verdict.thumb) for verdict in feedback.latest()] == [(ASKED, "up")]

@@ -11,7 +11,7 @@ from pipelines.ask.chats import suggestions, thread
 from pipelines.ask.chats.suggestions import Fate, Suggestion
 from pipelines.ask.contract import ArticlePart, CitationPart, TurnAnswer
 from tenants.accounts import policy, registry
-from tenants.chats import handoffs, mail
+from tenants.chats import mail, tickets
 from tenants.chats.records import Chat, Message
 from tenants.chats.transitions import Event, after
 from tenants.chats.visitors import ANONYMOUS, IDENTIFIED
@@ -114,7 +114,7 @@ def canned(chat: Chat, me: Operator) -> tuple[CannedReply, ...]:
 
 
 def draft(chat: Chat) -> str:
-    ticket = handoffs.get(chat.ticket_id) if chat.ticket_id else None
+    ticket = tickets.get(chat.ticket_id) if chat.ticket_id else None
     return ticket.draft if ticket is not None and ticket.session_id in (chat.chat_id, chat.session_id) else ""
 
 

@@ -27,9 +27,9 @@ from settings import get_settings
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.chats import branches, consents, room, sites, store
-from tenants.chats.handoffs import Ticket
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
 from tenants.chats.sites import Site
+from tenants.chats.tickets import Ticket
 from tenants.chats.visitors import IDENTIFIED
 from tenants.core import context
 from tenants.core.errors import Conflict, Forbidden, NotFound, OporaError, RateLimited, trail

@@ -8,8 +8,8 @@ from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.effects import HANDED_OVER, OFFERED, EndedTurn, unverified, with_ticket
 from tenants.accounts import policy
 from tenants.chats import sites, store
-from tenants.chats.handoffs import Ticket
 from tenants.chats.records import Body, BotReply, Chat, HandoffRequest
+from tenants.chats.tickets import Ticket
 
 FAILED: frozenset[Outcome] = frozenset({"refused", "cannot_answer", "failed"})
 """Outcomes that leave the customer without an answer; some in a row, without articles to read, call a person."""

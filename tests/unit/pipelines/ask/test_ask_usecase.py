@@ -25,7 +25,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import conversations, handoffs, store
+from tenants.chats import conversations, store, tickets
 from tenants.core.context import Tenant, acting_as, current
 from tenants.core.errors import Busy
 from tests.receiving import receiving
@@ -217,7 +217,7 @@ def test_high_stakes_open_a_ticket_and_hide_the_draft() -> None:
     answer = Ask(FakeEngine(stakes)).answer(REQUEST)
     assert answer.handoff is not None
     assert (answer.handoff.status, answer.handoff.offer) == ("open", "скидка 10%")
-    ticket = handoffs.get(answer.handoff.ticket_id or "")
+    ticket = tickets.get(answer.handoff.ticket_id or "")
     assert ticket is not None
     assert (ticket.turn_id, ticket.reason, ticket.draft) == (answer.turn_id, "high_risk", "Черновик.")
     assert "Черновик" not in answer.model_dump_json()

@@ -21,7 +21,7 @@ from tenants.audit.search import Record, TurnQuery
 from tenants.chats import conversations
 from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import gaps
-from tests.chats import tickets
+from tests.chats import all_tickets
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine
 
 TALK = AskRequest(question="Где мой заказ?", session_id="s-1")
@@ -56,7 +56,7 @@ def test_what_follows_a_turn_depends_on_who_waits(client: ClientState) -> None:
     records = recorded(ask)
     awaited = client == "awaited"
     assert (answer.handoff is not None) is awaited
-    assert bool(tickets()) is awaited
+    assert bool(all_tickets()) is awaited
     assert bool(conversations.recall("s-1")) is awaited
     assert bool(gaps.all(None)) is awaited
     # The side that gives a turn up records that instead.
@@ -99,7 +99,7 @@ async def test_a_turn_out_of_time_is_recorded_once_and_opens_no_ticket() -> None
     await asyncio.to_thread(runner.close)
     (record,) = await asyncio.to_thread(recorded, ask)
     assert (record.turn_id, record.outcome) == ("t-1", "failed")
-    assert not tickets()
+    assert not all_tickets()
     assert not conversations.recall("s-1")
     # The late answer is discarded: the key is free for another try.
     again = Runner(Ask(FakeEngine(handed_over)), workers=1, budget=30)
@@ -124,5 +124,5 @@ async def test_an_abandoned_turn_leaves_its_record_alone() -> None:
     # Closing waits for the turn, but the loop has to be free to notice that its reader has left.
     await asyncio.to_thread(runner.close)
     assert len(await asyncio.to_thread(recorded, ask)) == 1
-    assert not tickets()
+    assert not all_tickets()
     assert not gaps.all(None)

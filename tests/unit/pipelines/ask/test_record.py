@@ -21,7 +21,7 @@ from tenants.audit import search
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
 from tenants.audit.search import Record, TurnQuery
-from tenants.chats import handoffs
+from tenants.chats import tickets
 from tenants.core import context
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import Miss
@@ -135,7 +135,7 @@ def test_an_anonymous_turn_is_nobodys(ask: Ask) -> None:
     assert "s9" not in json.dumps(record.content)
     assert answer.session_id == "s9"
     assert answer.handoff is not None
-    ticket = handoffs.get(answer.handoff.ticket_id or "")
+    ticket = tickets.get(answer.handoff.ticket_id or "")
     assert ticket is not None
     assert ticket.subject == effects.ANONYMOUS
     assert "s9" not in ticket.session_id

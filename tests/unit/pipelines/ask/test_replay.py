@@ -25,7 +25,7 @@ from tenants.audit.store import TurnOwner
 from tenants.core import context
 from tenants.core.context import SCOPES, Tenant
 from tenants.core.errors import Invalid, NotFound
-from tests.chats import tickets
+from tests.chats import all_tickets
 
 ASKED = (
     "Стиральная машина показывает ошибку E20, что делать?",
@@ -128,10 +128,10 @@ def test_another_knowledge_base_is_tried_with_this_tenants_policy(records: tuple
 
 
 def test_replaying_leaves_no_trace(records: tuple[Record, ...], lenient: Path) -> None:
-    stored = tickets()
+    stored = all_tickets()
     run(Trial(pipeline=lenient), records)
     assert len(search.find(TurnQuery(), limit=100)) == len(records)
-    assert tickets() == stored
+    assert all_tickets() == stored
     assert not list((get_settings().data_dir / "spool").glob("*.jsonl"))
 
 

@@ -13,7 +13,7 @@ from tenants.access import issued_tokens
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
-from tenants.chats import consents, conversations, files, handoffs
+from tenants.chats import consents, conversations, files, tickets
 from tenants.chats import store as chats
 from tenants.chats.conversations import PastTurn
 from tenants.chats.records import HandoffRequest
@@ -26,7 +26,7 @@ from tenants.privacy.persons import ErasureReport, Person
 from tenants.storage import database, tables
 from tenants.work import idempotency, jobs
 from tests.audits import entry, miss
-from tests.chats import handed_over, ticket_without_chat, tickets, webhook
+from tests.chats import all_tickets, handed_over, ticket_without_chat, webhook
 
 CANARY = "канарейка-7391"
 ANNA, BOB = Tenant("acme", "anna"), Tenant("acme", "bob")
@@ -113,17 +113,17 @@ def test_what_an_operator_needs_is_encrypted_at_rest(installation: Settings, mon
     idempotency.begin("key", "hash")
     idempotency.finish("key", json.dumps({"text": CANARY}))
     assert holding(installation.data_dir, CANARY) == []
-    assert handoffs.get(ticket.ticket_id) == ticket
+    assert tickets.get(ticket.ticket_id) == ticket
     assert idempotency.begin("key", "hash") == json.dumps({"text": CANARY})
     own = (installation.data_dir / "keys" / "data.key").read_text()
     assert (installation.data_dir / "keys" / "data.key").stat().st_mode & 0o077 == 0
     monkeypatch.setenv("OPORA_DATA_KEYS", f"new, {own}")
     get_settings.cache_clear()
-    assert handoffs.get(ticket.ticket_id) == ticket
+    assert tickets.get(ticket.ticket_id) == ticket
     monkeypatch.setenv("OPORA_DATA_KEYS", "new")
     get_settings.cache_clear()
     with pytest.raises(InternalFault, match="data_key_wrong"):
-        handoffs.get(ticket.ticket_id)
+        tickets.get(ticket.ticket_id)
 
 
 def test_tickets_and_answers_go_in_time(installation: Settings) -> None:
@@ -133,7 +133,7 @@ def test_tickets_and_answers_go_in_time(installation: Settings) -> None:
         retention.prune(datetime.now(UTC) + later)
         with database.reading() as session:
             rows = session.query(tables.IdempotencyRow).count()
-        assert (len(tickets()), rows) == (left, left)
+        assert (len(all_tickets()), rows) == (left, left)
 
 
 def test_erasing_leaves_no_byte(installation: Settings) -> None:

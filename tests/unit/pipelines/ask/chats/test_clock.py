@@ -15,7 +15,7 @@ from tenants.chats import due, files, store
 from tenants.chats.records import Chat, HandoffRequest
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
-from tests.chats import tickets
+from tests.chats import all_tickets
 
 PATIENT, HURRIED = Tenant("patient", "v:1"), Tenant("hurried", "v:1")
 
@@ -47,7 +47,7 @@ def test_an_overdue_chat_returns_to_the_assistant_with_an_open_ticket() -> None:
     clock.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "bot")
     with acting_as(HURRIED):
-        ticket_id = tickets()[0].ticket_id
+        ticket_id = all_tickets()[0].ticket_id
         assert [one.ticket_id for one in store.latest(with_ticket=True)] == [ticket_id]
         last = store.messages(hurried.chat_id)[-1]
         assert (last.body["event"], last.body["ticket_id"]) == ("queue_timed_out", ticket_id)

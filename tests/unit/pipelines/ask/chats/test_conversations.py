@@ -23,7 +23,7 @@ from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
 from tenants.knowledge import gaps
-from tests.chats import tickets
+from tests.chats import all_tickets
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
 
 VISITOR = Tenant("acme", "v:1", frozenset({"visit"}))
@@ -93,7 +93,7 @@ async def test_an_outcome_for_a_person_opens_one_ticket_and_names_it() -> None:
     chat = store.start()
     async with talking(handed_over) as chats:
         await chats.post(chat.chat_id, "Позовите человека")
-    (ticket,) = tickets()
+    (ticket,) = all_tickets()
     assert (ticket.session_id, ticket.subject) == (chat.chat_id, VISITOR.subject)
     _, notice, event = store.messages(chat.chat_id)
     assert ticket.ticket_id in notice.text
@@ -145,7 +145,7 @@ async def test_two_questions_without_an_answer_call_a_person() -> None:
         assert store.get(chat.chat_id).state == "bot"
         await chats.post(chat.chat_id, "Второй вопрос?")
     handed = store.get(chat.chat_id)
-    (ticket,) = tickets()
+    (ticket,) = all_tickets()
     assert (handed.state, handed.reason, handed.ticket_id) == ("queued", "repeated_failures", ticket.ticket_id)
     assert [line.partition(":")[0] for line in lines(chat)] == ["customer", "bot", "customer", "bot", "(queued)"]
 
@@ -301,7 +301,7 @@ async def test_a_person_is_asked_for_in_the_middle_of_an_answer() -> None:
         assert await asyncio.to_thread(begun.wait, SECONDS)
         waiting = await chats.ask_for_person(chat.chat_id)
         asked.set()
-    (ticket,) = tickets()
+    (ticket,) = all_tickets()
     assert (waiting.state, waiting.ticket_id, ticket.question) == ("queued", ticket.ticket_id, "Где мой заказ?")
     assert lines(chat) == ["customer: Где мой заказ?", "(queued)"]
 

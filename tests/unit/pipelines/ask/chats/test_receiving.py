@@ -13,7 +13,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import due, handoffs, outbox, store
+from tenants.chats import due, outbox, store, tickets
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
@@ -58,7 +58,7 @@ def test_handoff_over_api_is_a_conversation_at_the_desk() -> None:
     question, reply, event = store.messages(chat.chat_id)
     assert (question.author, question.text) == ("customer", ASKED)
     assert (reply.author, reply.text, event.body["event"]) == ("bot", text_read, "queued")
-    ticket = handoffs.get(chat.ticket_id or "")
+    ticket = tickets.get(chat.ticket_id or "")
     assert ticket is not None
     assert (ticket.question, ticket.turn_id, ticket.session_id) == (ASKED, reply.turn_id, "s1")
     sent = [delivery.body for delivery in outbox.of_chats([chat.chat_id])]
@@ -103,7 +103,7 @@ def test_question_from_outside_stays_queued_and_goes_with_its_person() -> None:
     assert due.give_up_waiting(datetime.now(UTC) + timedelta(days=1), lambda _: "") == ()
     persons.erase(Person(session_id="s1"))
     assert [row.chat.chat_id for row in inbox.page("all").rows] == [other.chat_id]
-    assert handoffs.get(chat.ticket_id or "") is None
+    assert tickets.get(chat.ticket_id or "") is None
     assert chat_people.prune(datetime.now(UTC) + timedelta(days=100)) == 0
     assert chat_people.prune(datetime.now(UTC) + timedelta(days=400)) == 1
 
