@@ -23,6 +23,7 @@ from tenants.chats.records import (
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
 from tenants.chats.tickets import Ticket
 from tenants.chats.transitions import Event, State, after
+from tenants.chats.webhook_events import WebhookEvent, webhook_fields
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
@@ -192,7 +193,7 @@ class Change:
         about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
         self.enqueue("chat.handoff", about)
 
-    def enqueue(self, event: outbox.EventName, data: Mapping[str, object]) -> None:
+    def enqueue(self, event: WebhookEvent, data: Mapping[str, object]) -> None:
         """Write an event for the tenant's webhooks."""
         self.session.flush()
         outbox.enqueue(self.session, event, self.row.chat_id, {**webhook_fields(self.row), **data})
@@ -244,20 +245,6 @@ def existing(row: ChatRow | None, chat_id: str) -> ChatRow:
 def messages_of(chat_id: str, *conditions: ColumnElement[bool]) -> Select[ChatMessageRow]:
     """Select messages of a chat."""
     return select(ChatMessageRow).where(ChatMessageRow.chat_id == chat_id, *conditions)
-
-
-def webhook_fields(row: ChatRow) -> dict[str, object]:
-    """Return the fields of a chat that every webhook event includes."""
-    return {
-        "chat_id": row.chat_id,
-        "subject": row.subject,
-        "site": row.site,
-        "channel": row.channel,
-        "contact": row.contact,
-        "state": row.state,
-        "assignee": row.assignee,
-        "ticket_id": row.ticket_id,
-    }
 
 
 def announce(chat_id: str) -> None:

@@ -20,8 +20,9 @@ from sqlalchemy.exc import IntegrityError
 from settings import get_settings
 from tenants.accounts import policy
 from tenants.chats import outbox
-from tenants.chats.outbox import MAIL, MailEvent
+from tenants.chats.outbox import MAIL
 from tenants.chats.tables import ChatRow, OutboxRow, WebhookRow
+from tenants.chats.webhook_events import MailEvent
 from tenants.core.errors import CallerError
 from tenants.core.names import check_tenant_id
 from tenants.storage.sessions import TenantSession

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from secrets import token_hex
 from threading import Event
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from pydantic_core import to_jsonable_python
 from sqlalchemy import select, tuple_, update
@@ -20,6 +20,7 @@ from sqlalchemy.event import listen
 
 from tenants.chats import room
 from tenants.chats.tables import OutboxRow, WebhookRow
+from tenants.chats.webhook_events import MAIL_EVENTS, TEST_EVENT, WebhookEvent
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import RateLimited
 from tenants.storage import bus, database
@@ -28,16 +29,8 @@ from tenants.storage.sessions import TenantSession
 
 log = logging.getLogger("opora.outbox")
 
-EventName: TypeAlias = Literal[
-    "chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated", "quality.dropped"
-]
-EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
-MailEvent: TypeAlias = Literal["email.reply", "email.alert"]
-MAIL_EVENTS: tuple[MailEvent, ...] = get_args(MailEvent)
 MAIL = "email"
 _CHANNEL = "deliveries"
-TEST_EVENT = "webhook.test"
-"""Sent on an admin's request, whatever events a receiver subscribes to."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
 
 RETRY_SECONDS = (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400)
@@ -79,7 +72,7 @@ def _announce(_: TenantSession) -> None:
 bus.on(_CHANNEL, lambda _: arrived.set(), arrived.set)
 
 
-def enqueue(session: TenantSession, event: EventName, chat_id: str, data: Mapping[str, object]) -> None:
+def enqueue(session: TenantSession, event: WebhookEvent, chat_id: str, data: Mapping[str, object]) -> None:
     """Write an event for every webhook of the tenant in context that wants it and has room."""
     now = datetime.now(UTC)
     for webhook in session.scalars(select(WebhookRow)):

@@ -8,8 +8,9 @@ from secrets import token_hex
 from sqlalchemy import select
 
 from tenants.accounts import changes
-from tenants.chats.outbox import EVENT_NAMES, MAIL, EventName
+from tenants.chats.outbox import MAIL
 from tenants.chats.tables import WebhookRow
+from tenants.chats.webhook_events import WEBHOOK_EVENTS, WebhookEvent
 from tenants.chats.webhook_signing import new_secret, signing_secrets
 from tenants.core.errors import Invalid, NotFound
 from tenants.storage import database
@@ -80,11 +81,11 @@ def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
     return _webhook(row, now)
 
 
-def _checked_events(events: Sequence[str]) -> tuple[EventName, ...]:
+def _checked_events(events: Sequence[str]) -> tuple[WebhookEvent, ...]:
     for name in events:
-        if name not in EVENT_NAMES:
-            raise Invalid("event_unknown", name=name[:100], names=", ".join(EVENT_NAMES))
-    return tuple(name for name in EVENT_NAMES if not events or name in events)
+        if name not in WEBHOOK_EVENTS:
+            raise Invalid("event_unknown", name=name[:100], names=", ".join(WEBHOOK_EVENTS))
+    return tuple(name for name in WEBHOOK_EVENTS if not events or name in events)
 
 
 def _existing(row: WebhookRow | None) -> WebhookRow:

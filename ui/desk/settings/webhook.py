@@ -8,7 +8,7 @@ from starlette.responses import Response
 from components.ingest.fetch import canonical
 from pipelines.routes import OpenRouter
 from tenants.chats import outbox, webhooks
-from tenants.chats.outbox import EVENT_NAMES, MAIL_EVENTS, TEST_EVENT
+from tenants.chats.webhook_events import MAIL_EVENTS, TEST_EVENT, WEBHOOK_EVENTS
 from tenants.core.errors import Invalid, OporaError
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Typed
@@ -28,7 +28,7 @@ def router(desk: Desk) -> OpenRouter:
     @endpoints.post(_ALL)
     def add_webhook(form: Typed) -> Response:
         url = forms.line(form, "url")
-        events = tuple(name for name in EVENT_NAMES if forms.flag(form, name))
+        events = tuple(name for name in WEBHOOK_EVENTS if forms.flag(form, name))
         try:
             added = webhooks.add(canonical(url), events)
         except Invalid as refused:
@@ -71,9 +71,9 @@ def router(desk: Desk) -> OpenRouter:
             refused,
             webhooks=webhooks.own(),
             url=url or Field("url", required=True),
-            events=EVENT_NAMES,
+            events=WEBHOOK_EVENTS,
             chosen=chosen,
-            names=(*EVENT_NAMES, TEST_EVENT, *MAIL_EVENTS),
+            names=(*WEBHOOK_EVENTS, TEST_EVENT, *MAIL_EVENTS),
             secret=secret,
             saved=saved,
             dead=dead,
