@@ -19,10 +19,10 @@ from components.turn import Exchange
 from pipelines.ask import stream_sharing
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import Attempt, Settle
-from pipelines.ask.events import Narrator
 from pipelines.ask.steps import Step, Watch
 from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
+from pipelines.ask.turn_events import Narrator
 from pipelines.ask.usecase import Ask, Engine
 from pipelines.pools import Pool
 from pipelines.sse import is_event_number

@@ -13,8 +13,8 @@ from secrets import token_hex
 from time import monotonic
 
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.events import LAST, NAMES, Event
 from pipelines.ask.streams import Stream
+from pipelines.ask.turn_events import LAST, NAMES, Event
 from settings import Settings
 from tenants.core.background import Repeating
 from tenants.core.errors import TryAgain, trail

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
 
-from pipelines.ask.events import LAST, Event, EventName
+from pipelines.ask.turn_events import LAST, Event, TurnEventName
 from pipelines.sse import is_event_number
 from tenants.core import context
 from tenants.core.errors import NotFound
@@ -52,7 +52,7 @@ class Stream:
         self._departures = 0
         self._lock = Lock()
 
-    def publish(self, name: EventName, data: Mapping[str, object]) -> None:
+    def publish(self, name: TurnEventName, data: Mapping[str, object]) -> None:
         """Append an event. Thread-safe; ignored after the last event."""
         with self._lock:
             if self.finished_at is not None:

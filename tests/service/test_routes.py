@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute, Mount, Route
 
 import app
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES
-from pipelines.ask.chats.events import EVENT_NAMES
-from pipelines.ask.events import EventName
+from pipelines.ask.chats.visitor_events import VISITOR_EVENT_NAMES
+from pipelines.ask.turn_events import TurnEventName
 from settings import Settings
 from tests.service.desk_cases import ASSETS, PAGES
 from tests.service.route_cases import CLOSED, ENDLESS, FOREIGN, GUESSES, OPEN, PROTOCOLS, SCOPED, SPARE, VISITORS
@@ -112,9 +112,9 @@ def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) ->
     for schema in document["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
     streams = {
-        "/ask/stream": get_args(EventName),
+        "/ask/stream": get_args(TurnEventName),
         "/jobs/{job_id}/events": ("progress", "done"),
-        "/chats/{chat_id}/events": EVENT_NAMES,
+        "/chats/{chat_id}/events": VISITOR_EVENT_NAMES,
         "/desk/events": DESK_EVENT_NAMES,
         "/desk/chats/{chat_id}/events": DESK_CHAT_EVENT_NAMES,
     }

@@ -11,9 +11,9 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines import shutdown
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.events import Event, EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import GRACE_SECONDS, Stream
+from pipelines.ask.turn_events import Event, TurnEventName
 from pipelines.routes import OpenRouter
 from pipelines.sse import described, json_event
 from settings import Settings
@@ -35,7 +35,7 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
     @endpoints.post(
         "/ask/stream",
         response_class=EventSourceResponse,
-        responses=described("The turn as it goes on.", get_args(EventName)),
+        responses=described("The turn as it goes on.", get_args(TurnEventName)),
     )
     async def stream_turn(reading: Annotated[tuple[Stream, int], Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
         """Stream the answer to a question; `Last-Event-ID` resumes a stream."""

@@ -20,7 +20,7 @@ from pipelines.ask.chats.contract import (
     thread_answer,
 )
 from pipelines.ask.chats.conversations import Conversations
-from pipelines.ask.chats.events import EVENT_NAMES, ChatEvents
+from pipelines.ask.chats.visitor_events import VISITOR_EVENT_NAMES, ChatEvents
 from pipelines.ask.contract import Contact, Question, Words
 from pipelines.connections import address_of
 from pipelines.routes import OpenRouter, opens
@@ -179,7 +179,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @endpoints.get(
         f"{_ONE}/events",
         response_class=EventSourceResponse,
-        responses=described("The chat as it goes on.", EVENT_NAMES),
+        responses=described("The chat as it goes on.", VISITOR_EVENT_NAMES),
     )
     @opens(per_minute=120)
     async def follow(events: Annotated[ChatEvents, Depends(reader)]) -> AsyncIterator[ServerSentEvent]:

@@ -14,8 +14,8 @@ from fastapi import Form, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines import shutdown
-from pipelines.ask.chats.events import SILENCE_SECONDS
 from pipelines.ask.chats.presence import Attendances, announce_soon
+from pipelines.ask.chats.visitor_events import SILENCE_SECONDS
 from pipelines.routes import OpenRouter, opens
 from pipelines.sse import EVENT_HEADERS, json_event
 from tenants.chats import fanout, store

@@ -9,8 +9,8 @@ from fastapi.sse import ServerSentEvent
 
 from pipelines import shutdown
 from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part
-from pipelines.ask.chats.events import POLL_SECONDS, SILENCE_SECONDS
 from pipelines.ask.chats.presence import Attendances, Presence
+from pipelines.ask.chats.visitor_events import POLL_SECONDS, SILENCE_SECONDS
 from pipelines.sse import json_event
 from tenants.chats import fanout, store
 from tenants.chats.records import Chat, Message

@@ -10,10 +10,10 @@ from redis import Redis
 from pipelines.ask import runner as runner_module
 from pipelines.ask import stream_sharing
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.events import Event
 from pipelines.ask.runner import Runner
 from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream
+from pipelines.ask.turn_events import Event
 from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry

@@ -16,10 +16,10 @@ from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.events import Event, NamedEvent, Narrator
 from pipelines.ask.runner import Runner
 from pipelines.ask.steps import Outputs, Step
 from pipelines.ask.streams import Stream, Streams
+from pipelines.ask.turn_events import Event, NamedEvent, Narrator
 from pipelines.ask.usecase import Ask
 from settings import Settings
 from tenants.access.quotas import RateLimiter

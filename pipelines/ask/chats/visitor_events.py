@@ -17,14 +17,17 @@ from pipelines import shutdown
 from pipelines.ask.chats.contract import chat_part, message_part
 from pipelines.ask.chats.conversations import Conversations, LiveTurn
 from pipelines.ask.chats.presence import Presence, for_customers
-from pipelines.ask.events import LAST, Event, EventName
+from pipelines.ask.turn_events import LAST, Event, TurnEventName
 from pipelines.sse import json_event
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Chat, Message
 
-ChatEventName: TypeAlias = Literal["snapshot", "message", "state", "typing", "presence"]
-EVENT_NAMES: tuple[str, ...] = (*get_args(ChatEventName), *(one for one in get_args(EventName) if one != "done"))
+VisitorEventName: TypeAlias = Literal["snapshot", "message", "state", "typing", "presence"]
+VISITOR_EVENT_NAMES: tuple[str, ...] = (
+    *get_args(VisitorEventName),
+    *(one for one in get_args(TurnEventName) if one != "done"),
+)
 
 SILENCE_SECONDS = 5.0
 """Interval at which an idle reader checks presence and whether the service is shutting down."""

@@ -26,7 +26,7 @@ from pipelines.ask.iterations import Passes
 from pipelines.ask.steps import Step
 from tenants.accounts import policy
 
-EventName: TypeAlias = Literal[
+TurnEventName: TypeAlias = Literal[
     "accepted",
     "stage",
     "rag_iteration",
@@ -42,8 +42,8 @@ EventName: TypeAlias = Literal[
     "done",
     "error",
 ]
-NAMES: Mapping[str, EventName] = {name: name for name in get_args(EventName)}
-LAST: frozenset[EventName] = frozenset({"done", "error"})
+NAMES: Mapping[str, TurnEventName] = {name: name for name in get_args(TurnEventName)}
+LAST: frozenset[TurnEventName] = frozenset({"done", "error"})
 
 _EARLY_CITATIONS = 5
 _SNIPPET = 240
@@ -55,11 +55,11 @@ class Event:
     """A stream event. `number` counts from 1 within a stream."""
 
     number: int
-    name: EventName
+    name: TurnEventName
     data: Mapping[str, object]
 
 
-NamedEvent: TypeAlias = tuple[EventName, Mapping[str, object]]
+NamedEvent: TypeAlias = tuple[TurnEventName, Mapping[str, object]]
 
 
 class Narrator:
