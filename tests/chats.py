@@ -7,12 +7,11 @@ from sqlalchemy import select
 
 from tenants.chats import store, tickets
 from tenants.chats.records import BotReply, HandoffRequest
-from tenants.chats.tables import WebhookRow
+from tenants.chats.tables import TicketRow, WebhookRow
 from tenants.chats.tickets import Ticket
 from tenants.core import context
 from tenants.storage import database
 from tenants.storage.mapping import record_of
-from tenants.storage.tables import TicketRow
 from tests.rows import row
 
 

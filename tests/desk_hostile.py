@@ -24,8 +24,9 @@ from tenants.desk.tables import OperatorRow
 from tenants.knowledge import agreements, documents, gaps, rejected
 from tenants.knowledge.gaps import Miss
 from tenants.knowledge.rejected import Rejected
+from tenants.knowledge.tables import ToolRow
 from tenants.storage import database
-from tenants.storage.tables import JobRow, ToolRow
+from tenants.work.tables import JobRow
 from tests import desk
 from tests.audits import entry
 from tests.browser.payloads import PAYLOADS

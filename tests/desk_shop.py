@@ -25,7 +25,8 @@ from tenants.knowledge import agreements, documents, rejected, tools
 from tenants.knowledge.gaps import Miss
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
-from tenants.storage.tables import JobRow, JsonObject
+from tenants.storage.tables import JsonObject
+from tenants.work.tables import JobRow
 from tests import desk
 from tests.audits import miss
 from tests.browser.turns import citation, turn

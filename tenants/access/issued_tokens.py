@@ -14,13 +14,13 @@ from sqlalchemy import ColumnElement, select, tuple_
 from settings import get_settings
 from tenants.access import revocations, token_uses, tokens
 from tenants.access.revocations import Revocation
+from tenants.access.tables import RevocationRow, TokenRow
 from tenants.accounts import changes, registry
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import RevocationRow, TokenRow
 
 State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
 MAX_TOKENS = 1_000

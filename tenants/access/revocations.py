@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 from sqlalchemy import delete, func, select
 
 from tenants.access import token_uses
+from tenants.access.tables import RevocationRow, TokenRow
 from tenants.accounts import changes, registry
 from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
@@ -25,7 +26,6 @@ from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.mapping import read, selected
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import RevocationRow, TokenRow
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
 _MAX_VALUE_BYTES = 255

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from settings import get_settings
+from tenants.access.tables import SpendingRow
 from tenants.accounts import policy
 from tenants.storage import database
-from tenants.storage.tables import SpendingRow
 
 
 def spent() -> float:

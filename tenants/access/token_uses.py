@@ -13,11 +13,11 @@ from cachetools import TTLCache
 from sqlalchemy import tuple_, update
 
 from settings import get_settings
+from tenants.access.tables import TokenRow
 from tenants.core.batches import batches
 from tenants.core.context import Tenant
 from tenants.core.errors import TryAgain
 from tenants.storage import database
-from tenants.storage.tables import TokenRow
 
 _EVERY_SECONDS = 600.0
 _WRITTEN_SECONDS = 60.0

@@ -13,11 +13,11 @@ from tenants.audit.chain import GENESIS, ChainVerifier, Content, Head, Link, Ver
 from tenants.audit.entry import searchable
 from tenants.core import context, fairness
 from tenants.core.errors import NotFound
+from tenants.desk.tables import FeedbackRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 from tenants.storage.mapping import record_of
 from tenants.storage.searching import searching
-from tenants.storage.tables import FeedbackRow
 
 ANSWERS = ("answered", "partially_answered")
 """Outcomes that claim an answer."""

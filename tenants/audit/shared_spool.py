@@ -16,8 +16,8 @@ from sqlalchemy import delete, insert, select
 from settings import Settings
 from tenants.audit.entry import Entry
 from tenants.storage import database
+from tenants.storage.audit_tables import SpooledRow
 from tenants.storage.connections import patient
-from tenants.storage.shared_tables import SpooledRow
 
 log = logging.getLogger("opora.audit")
 

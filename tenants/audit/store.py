@@ -21,12 +21,14 @@ from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as, working_for
 from tenants.desk import articles, feedback
+from tenants.desk.tables import FeedbackRow
 from tenants.knowledge import gaps
 from tenants.knowledge.gaps import RecordedMiss
+from tenants.knowledge.tables import GapAskingRow
 from tenants.storage import database
-from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
+from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, ErasureRow
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import Base, ErasureRow, FeedbackRow, GapAskingRow
+from tenants.storage.tables import Base
 
 log = logging.getLogger("opora.audit")
 

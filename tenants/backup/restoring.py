@@ -18,10 +18,10 @@ from tenants.backup import envelope, rows
 from tenants.backup.manifest import FORMAT, NAME, Manifest
 from tenants.backup.taking import FILES
 from tenants.core.errors import CallerError, InternalFault
+from tenants.knowledge.tables import GenerationRow
 from tenants.privacy import erasures, persons, removal
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database, files, sealed
-from tenants.storage.tables import GenerationRow
 
 _MARK = "restoring"
 _RECORDS = "opora.db"

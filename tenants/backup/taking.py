@@ -21,8 +21,8 @@ from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database, files
 from tenants.storage.sealed import seal
 from tenants.storage.sessions import tell_server
-from tenants.storage.tables import JobRow
 from tenants.work.jobs import OPEN
+from tenants.work.tables import JobRow
 
 FILES = ("keys", "spool")
 """Folders of the data folder in the backup, beside those of the store of files."""

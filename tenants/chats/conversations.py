@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import TypeAdapter
 
+from tenants.chats.tables import ConversationRow
 from tenants.core import context
 from tenants.storage import database
 from tenants.storage.mapping import columns_of
-from tenants.storage.tables import ConversationRow
 
 RETENTION = timedelta(hours=24)
 MAX_TURNS = 10

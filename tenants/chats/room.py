@@ -15,10 +15,10 @@ from typing import Literal, TypeAlias
 from sqlalchemy.event import listen
 
 from settings import get_settings
+from tenants.access.tables import SpendingRow
 from tenants.core.errors import RateLimited
 from tenants.storage import database, disk
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import SpendingRow
 
 Writing: TypeAlias = Literal["copy", "customer", "operator"]
 _SHARES: Mapping[Writing, float] = MappingProxyType({"copy": 0.25, "customer": 0.75, "operator": 1.0})

@@ -1,4 +1,4 @@
-"""Database tables of chats: sites, chats with their messages and files, consents, webhooks and their outbox."""
+"""Database tables of chats: sites, chats with messages, files and tickets, consents, webhooks and their outbox."""
 
 from datetime import datetime
 
@@ -227,3 +227,38 @@ class OutboxRow(TenantOwned, Base):
     fault: Mapped[str] = mapped_column(Text, default="")
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]
+
+
+class TicketRow(TenantKeyed, Base):
+    """A question handed over to a person. `chat_id` is empty for a turn that belongs to no chat."""
+
+    __tablename__ = "tickets"
+    __table_args__ = (
+        Index("ix_tickets_tenant_created", "tenant_id", "created_at"),
+        Index("ix_tickets_created", "created_at"),
+        Index("ix_tickets_tenant_chat", "tenant_id", "chat_id"),
+    )
+
+    ticket_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    turn_id: Mapped[str] = mapped_column(String(128))
+    session_id: Mapped[str] = mapped_column(String(128))
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    channel: Mapped[str] = mapped_column(String(128))
+    reason: Mapped[str] = mapped_column(String(64))
+    question: Mapped[str] = mapped_column(SealedText)
+    draft: Mapped[str] = mapped_column(SealedText)
+    chat_id: Mapped[str] = mapped_column(String(32), default="")
+    closed_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+
+
+class ConversationRow(TenantKeyed, Base):
+    """The turns of a person's conversation, oldest first."""
+
+    __tablename__ = "conversations"
+    __table_args__ = (Index("ix_conversations_updated", "updated_at"),)
+
+    subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    turns: Mapped[list[dict[str, object]]] = mapped_column(JSON)
+    updated_at: Mapped[datetime]

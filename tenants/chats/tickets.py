@@ -7,11 +7,10 @@ from secrets import choice
 from sqlalchemy import select
 
 from tenants.chats.records import HandoffRequest
-from tenants.chats.tables import ChatRow
+from tenants.chats.tables import ChatRow, TicketRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import TicketRow
 
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Letters and digits that are not confused when read out over the telephone."""

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tenants.chats.change import Change, changing
 from tenants.chats.records import Chat, chat_of
-from tenants.chats.tables import ChatRow
+from tenants.chats.tables import ChatRow, TicketRow
 from tenants.core import context
 from tenants.core.errors import Conflict
-from tenants.storage.tables import TicketRow
 
 if TYPE_CHECKING:
     from tenants.core.json import Json

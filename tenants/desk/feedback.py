@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias, get_args
 from sqlalchemy import ColumnElement, delete, func, select
 
 from tenants.core.errors import NotFound
+from tenants.desk.tables import FeedbackRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import FeedbackRow
 
 Thumb: TypeAlias = Literal["up", "down"]
 Reason: TypeAlias = Literal["wrong", "incomplete", "unclear", "outdated", "other"]

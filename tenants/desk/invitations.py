@@ -17,9 +17,9 @@ from tenants.desk import operators
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import digest_of
 from tenants.desk.tables import InvitationRow, OperatorRow
+from tenants.knowledge.tables import DocumentRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditRow
-from tenants.storage.tables import DocumentRow
 
 LONGEST = timedelta(days=1)
 _IN_USE = (OperatorRow.login, DocumentRow.doc_id, ChatRow.chat_id, AuditRow.turn_id)

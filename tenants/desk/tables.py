@@ -1,4 +1,4 @@
-"""Database tables of the desk: operators, sessions, one-time links, canned replies, articles, evaluations."""
+"""Database tables of the desk: operators, sessions, one-time links, replies, articles, evaluations, feedback."""
 
 from datetime import datetime
 from uuid import uuid4
@@ -163,3 +163,21 @@ class EvaluationResultRow(TenantKeyed, Base):
     loss: Mapped[JsonObject | None] = mapped_column(JSON)
     seen_at: Mapped[datetime | None]
     answers: Mapped[JsonObject] = mapped_column(SealedJson, default=dict, deferred=True)
+
+
+class FeedbackRow(TenantKeyed, Base):
+    """A verdict on the answer of a turn. `person` and `session_id` are as in the audit's content."""
+
+    __tablename__ = "feedback"
+    __table_args__ = (
+        Index("ix_feedback_tenant_at", "tenant_id", "at"),
+        Index("ix_feedback_person", "tenant_id", "person"),
+    )
+
+    turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    person: Mapped[str] = mapped_column(String(32), primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128))
+    thumb: Mapped[str] = mapped_column(String(8))
+    reason: Mapped[str | None] = mapped_column(String(16))
+    comment: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime]

@@ -9,11 +9,14 @@ from sqlalchemy import ColumnElement, and_, func, literal, select, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from tenants import index
+from tenants.access.tables import SpendingRow
 from tenants.accounts.registry import TenantRecord
 from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow
 from tenants.desk.tables import OperatorRow
+from tenants.knowledge.tables import DocumentRow, DocumentVersionRow, GapRow
 from tenants.storage import database
-from tenants.storage.tables import DocumentRow, DocumentVersionRow, GapRow, JobRow, SpendingRow, TenantRow
+from tenants.storage.tables import TenantRow
+from tenants.work.tables import JobRow
 
 _TenantId: TypeAlias = InstrumentedAttribute[str] | InstrumentedAttribute[str | None]
 State: TypeAlias = Literal["suspended", "empty", "works"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 
 from tenants.insight.period import Period
+from tenants.knowledge.tables import DocumentRow, GapAskingRow, GapRow
 from tenants.storage.audit_tables import AuditDocumentRow, AuditRow
 from tenants.storage.searching import counting
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import DocumentRow, GapAskingRow, GapRow
 
 SHOWN = 20
 

@@ -11,8 +11,8 @@ from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid
 from tenants.knowledge.edges import MAX_LISTED, check_room
+from tenants.knowledge.tables import AgreementRow
 from tenants.storage.mapping import read, selected
-from tenants.storage.tables import AgreementRow
 
 
 @dataclass(frozen=True, slots=True)

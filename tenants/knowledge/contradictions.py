@@ -11,9 +11,9 @@ from datetime import datetime
 from sqlalchemy import or_, select
 
 from tenants.accounts import registry
+from tenants.knowledge.tables import ContradictionRow
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.tables import ContradictionRow
 
 
 @dataclass(frozen=True, slots=True)

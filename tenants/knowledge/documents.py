@@ -15,10 +15,11 @@ from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.json import Json
 from tenants.knowledge import relations, trial, versions
+from tenants.knowledge.tables import DocumentRow, DocumentVersionRow, DocumentVoteRow
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of, records
-from tenants.storage.tables import DocumentRow, DocumentVersionRow, DocumentVoteRow, TenantRow
+from tenants.storage.tables import TenantRow
 
 
 @dataclass(frozen=True, slots=True)

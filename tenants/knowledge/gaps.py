@@ -19,11 +19,11 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.errors import NotFound
+from tenants.knowledge.tables import GapAskingRow, GapRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import GapAskingRow, GapRow
 
 Status: TypeAlias = Literal["open", "closed", "dismissed"]
 STATUSES: tuple[Status, ...] = get_args(Status)

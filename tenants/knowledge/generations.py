@@ -16,9 +16,10 @@ from tenants.accounts import registry
 from tenants.core.errors import InternalFault
 from tenants.core.names import shared_name
 from tenants.knowledge import lexicon
+from tenants.knowledge.tables import DocumentRow, GenerationRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of, records
-from tenants.storage.tables import DocumentRow, GenerationRow, TenantRow
+from tenants.storage.tables import TenantRow
 
 State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
 """`kept`: the previous generation, for a rollback. `dropped`: not searched any more."""

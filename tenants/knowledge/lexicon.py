@@ -23,11 +23,12 @@ from sqlalchemy import ColumnElement, delete, select
 from tenants.accounts import registry
 from tenants.core import context
 from tenants.knowledge import trial
+from tenants.knowledge.tables import LexiconPartRow
 from tenants.knowledge.trial import TrialDocument
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import LexiconPartRow, LexiconStateRow
+from tenants.storage.tables import LexiconStateRow
 
 _FOLD_AFTER_RUN = 64
 _FOLD_WITHIN_RUN = 512

@@ -6,8 +6,8 @@ from sqlalchemy import select
 
 from tenants.knowledge import documents, relations
 from tenants.knowledge.documents import DocumentRecord
+from tenants.knowledge.tables import DocumentRow
 from tenants.storage import database
-from tenants.storage.tables import DocumentRow
 
 STATUS = "active"
 

@@ -11,8 +11,8 @@ from hashlib import sha256
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import NotFound
 from tenants.knowledge.edges import MAX_LISTED, check_room
+from tenants.knowledge.tables import DocumentRow, RejectedRow
 from tenants.storage.mapping import columns_of, read, record_of, selected
-from tenants.storage.tables import DocumentRow, RejectedRow
 
 MAX_TEXT_LENGTH = 300
 MAX_REASON_LENGTH = 1_000

@@ -16,11 +16,11 @@ from tenants.knowledge import agreements, contradictions, edges, rejected
 from tenants.knowledge.contradictions import Contradiction
 from tenants.knowledge.edges import SUPERSEDES, Edge, count_relations
 from tenants.knowledge.rejected import Rejected
+from tenants.knowledge.tables import AgreementRow, ContradictionRow, DocumentRow, EdgeRow, RejectedRow
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.mapping import selected
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import AgreementRow, ContradictionRow, DocumentRow, EdgeRow, RejectedRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from sqlalchemy import select
 from tenants.accounts import changes, registry
 from tenants.core.patterns import compiled
 from tenants.core.validation import FrozenModel, validated
+from tenants.knowledge.tables import ToolRow
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
-from tenants.storage.tables import ToolRow
 
 log = logging.getLogger("opora.tools")
 

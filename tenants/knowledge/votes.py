@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from tenants.knowledge.tables import DocumentVoteRow
 from tenants.storage import database
-from tenants.storage.tables import DocumentVoteRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from tenants.core.batches import batches
+from tenants.knowledge.tables import WatchedFileRow
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.tables import WatchedFileRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from tenants.tables import Base
+from tenants.all_tables import Base
 
 connection: Connection = context.config.attributes["connection"]
 in_use: bool = context.config.attributes["in_use"]

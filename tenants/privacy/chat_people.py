@@ -14,11 +14,10 @@ from tenants.accounts import policy
 from tenants.chats import files, outbox
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.store import messages
-from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
+from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow, TicketRow
 from tenants.core.batches import repeat
 from tenants.desk import articles
 from tenants.storage import database
-from tenants.storage.tables import TicketRow
 
 _MAX_MESSAGES = 1_000_000
 AT_ONCE = 50

@@ -17,7 +17,7 @@ from settings import Settings, get_settings
 from tenants.core.errors import CallerError, TryAgain
 from tenants.core.validation import FrozenModel
 from tenants.storage import database
-from tenants.storage.tables import ErasureRow
+from tenants.storage.audit_tables import ErasureRow
 
 
 class Erasure(FrozenModel):

@@ -34,26 +34,28 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import ColumnElement, false, inspect, select, union, update
 
 from settings import get_settings
+from tenants.access.tables import TokenRow
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
-from tenants.chats.tables import ConsentRow
+from tenants.chats.tables import ConsentRow, ConversationRow, TicketRow
 from tenants.chats.tickets import Ticket
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid
 from tenants.desk.feedback import Feedback
+from tenants.desk.tables import FeedbackRow
 from tenants.insight import traces
 from tenants.privacy import chat_people as chats
 from tenants.privacy import erasures
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database
 from tenants.storage.mapping import names_of
-from tenants.storage.tables import ConversationRow, FeedbackRow, JobRow, TicketRow, TokenRow
-from tenants.tables import Base
 from tenants.work import idempotency, stream_log
+from tenants.work.tables import JobRow
 
 _MAX_ROWS = 1_000_000
 """Turns exported at most: more than one person asks in 13 months."""

@@ -17,6 +17,7 @@ from tenants import index
 from tenants.access import quotas
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.audit.recorder import Recorder
 from tenants.chats import files, sites
 from tenants.core.context import Tenant, acting_as
@@ -27,10 +28,10 @@ from tenants.insight import traces
 from tenants.privacy import erasures, persons
 from tenants.privacy.erasures import Erasure
 from tenants.storage import database
-from tenants.storage.shared_tables import InstallationRow, LeaseRow, SpooledRow
-from tenants.storage.tables import TenantRow
-from tenants.tables import Base
+from tenants.storage.audit_tables import SpooledRow
+from tenants.storage.tables import InstallationRow, TenantRow
 from tenants.work import claims, jobs, stream_log, uploads
+from tenants.work.tables import LeaseRow
 
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0

@@ -2,9 +2,9 @@
 
 from sqlalchemy import Table, select, type_coerce, update
 
+from tenants.all_tables import Base
 from tenants.storage import database
 from tenants.storage.sealed import SealedJson, SealedText, seal_anew
-from tenants.tables import Base
 
 _BATCH = 200
 

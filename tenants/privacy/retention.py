@@ -13,30 +13,21 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from settings import get_settings
 from tenants.access import issued_tokens
+from tenants.access.tables import RevocationRow, SpendingRow, TokenRow
 from tenants.access.tokens import MAX_TTL_SECONDS
 from tenants.accounts.changes import SettingChangeRow
+from tenants.all_tables import Base
 from tenants.chats import conversations
-from tenants.chats.tables import OutboxRow
+from tenants.chats.tables import ConversationRow, OutboxRow, TicketRow
 from tenants.core.batches import repeat
 from tenants.core.errors import trail
 from tenants.desk import first_run, invitations, sessions
 from tenants.desk.tables import InvitationRow, OneTimeLinkRow, OperatorSessionRow
+from tenants.knowledge.tables import GapAskingRow, GapRow
 from tenants.storage import database
-from tenants.storage.shared_tables import LeaseRow
-from tenants.storage.tables import (
-    ConversationRow,
-    ErasureRow,
-    GapAskingRow,
-    GapRow,
-    IdempotencyRow,
-    JobRow,
-    RevocationRow,
-    SpendingRow,
-    TicketRow,
-    TokenRow,
-)
-from tenants.tables import Base
+from tenants.storage.audit_tables import ErasureRow
 from tenants.work import idempotency, jobs
+from tenants.work.tables import IdempotencyRow, JobRow, LeaseRow
 
 DELIVERIES = timedelta(days=30)
 """Retention of webhook deliveries."""

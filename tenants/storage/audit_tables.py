@@ -1,4 +1,7 @@
-"""Database tables of the audit: its chain, the contents that can be erased, and the documents of each turn."""
+"""Database tables of the audit: its chain, the contents that can be erased, the documents of each turn, and erasures.
+
+They are here because `tenants.knowledge` and `tenants.desk`, which the audit is above, read them too.
+"""
 
 from datetime import datetime
 
@@ -62,3 +65,22 @@ class AuditDocumentRow(TenantKeyed, Base):
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     cited: Mapped[bool]
     chunk_ids: Mapped[list[str]] = mapped_column(JSON)
+
+
+class ErasureRow(TenantKeyed, Base):
+    """Owner of turns to forget, up to a moment, including turns that have not reached the audit yet."""
+
+    __tablename__ = "erasures"
+
+    person: Mapped[str] = mapped_column(String(32), primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    until: Mapped[datetime]
+
+
+class SpooledRow(Base):
+    """A record on its way to the audit, as a line of the spool. Ids sort by the time they were made."""
+
+    __tablename__ = "audit_spool"
+
+    spooled_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    line: Mapped[bytes] = mapped_column(LargeBinary)

@@ -12,7 +12,7 @@ from redis.retry import Retry
 
 from settings import Settings
 from tenants.storage import database
-from tenants.storage.shared_tables import InstallationRow
+from tenants.storage.tables import InstallationRow
 
 SECONDS = 0.5
 """Timeout of a connection attempt and of a command."""

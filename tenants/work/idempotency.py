@@ -17,8 +17,8 @@ from tenants.core.batches import batches, repeat
 from tenants.core.errors import Busy, Clash, Invalid
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import IdempotencyRow
 from tenants.work import claims
+from tenants.work.tables import IdempotencyRow
 
 RETENTION = timedelta(hours=24)
 ABANDONED = timedelta(minutes=15)

@@ -22,8 +22,8 @@ from tenants.core.errors import Busy, RateLimited
 from tenants.storage import database
 from tenants.storage.mapping import record_of, records
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import JobRow
 from tenants.work import claims, queue
+from tenants.work.tables import JobRow
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 JobKind: TypeAlias = Literal["upload", "site", "watch", "rebuild", "rollback"]

@@ -16,7 +16,7 @@ from settings import Settings
 from tenants.core.background import Repeating
 from tenants.core.errors import OporaError, TryAgain
 from tenants.storage import database
-from tenants.storage.shared_tables import LeaseRow
+from tenants.work.tables import LeaseRow
 
 LEASE_SECONDS = 10.0
 _RENEW_SECONDS = 2.5

@@ -13,12 +13,13 @@ from settings import Settings
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.chats import conversations
+from tenants.chats.tables import ConversationRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy
 from tenants.privacy import erasures, removal
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import Base, ConversationRow
+from tenants.storage.tables import Base
 from tenants.work import claims, jobs
 from tests import servers
 from tests.attack.attacking import ATTACKER

@@ -23,10 +23,10 @@ from tenants.desk.tables import InvitationRow
 from tenants.knowledge import edges, gaps, rejected, tools
 from tenants.knowledge.edges import Edge
 from tenants.knowledge.rejected import Rejected
+from tenants.knowledge.tables import DocumentRow, EdgeRow, GapRow
 from tenants.knowledge.tools import Tool
 from tenants.storage import database
 from tenants.storage.sessions import TenantSession
-from tenants.storage.tables import DocumentRow, EdgeRow, GapRow
 from tests import servers
 from tests.attack.attacking import PATIENCE_SECONDS, VICTIM
 from tests.rows import row

@@ -17,12 +17,12 @@ from sqlalchemy import text
 from settings import Settings
 from tenants.access.tokens import issue
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.audit import search
 from tenants.core.context import Tenant, acting_as
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tenants.storage.tables import Base
 from tenants.work import claims
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, Attacked, client_of
 from tests.chats import all_tickets

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from settings import Settings
+from tenants.access.tables import SpendingRow
 from tenants.accounts.registry import Registry
 from tenants.chats import branches, files, room, store
 from tenants.chats.records import Body, Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import RateLimited, TryAgain
 from tenants.storage import bus, database, disk
-from tenants.storage.tables import SpendingRow
 from tests.chats import webhook
 
 ANNA = Tenant("acme", "anna")

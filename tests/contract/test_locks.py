@@ -21,10 +21,12 @@ from tenants.knowledge import catalogue, documents, gaps, generations, lexicon
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.lexicon import ChunkTerms
+from tenants.knowledge.tables import LexiconPartRow
 from tenants.storage import database
-from tenants.storage.tables import JobRow, LexiconPartRow, TenantRow
+from tenants.storage.tables import TenantRow
 from tenants.work import jobs
 from tenants.work.jobs import Job
+from tenants.work.tables import JobRow
 from tests.audits import entry
 from tests.chats import handed_over
 from tests.webhooks import wait_until

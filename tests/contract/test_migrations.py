@@ -20,6 +20,7 @@ from settings import ROOT, Settings, get_settings
 from tenants import index
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.audit import search
 from tenants.chats import consents, files, store, webhooks
 from tenants.core.context import Tenant, acting_as
@@ -28,7 +29,6 @@ from tenants.desk import feedback, operators, sessions
 from tenants.knowledge import documents
 from tenants.storage import database
 from tenants.storage import files as stored_files
-from tenants.tables import Base
 from tenants.work import jobs, queue, uploads
 from tenants.work.queue import TenantTask
 from tests.chats import all_tickets, handed_over

@@ -20,17 +20,19 @@ from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
 from tenants.chats import conversations, tickets
 from tenants.chats.conversations import PastTurn
+from tenants.chats.tables import ConversationRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, Invalid, NoTenant, NotFound
 from tenants.knowledge import documents, lexicon
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.lexicon import ChunkTerms, Lexicon
+from tenants.knowledge.tables import DocumentRow, LexiconPartRow
 from tenants.privacy import persons, retention
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tenants.storage.tables import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.work import idempotency
 from tenants.work.idempotency import ABANDONED, RETENTION
+from tenants.work.tables import IdempotencyRow
 from tests.chats import all_tickets, handed_over
 
 ANNA = Tenant("acme", "anna")

@@ -14,6 +14,7 @@ from settings import Settings, get_settings
 from tenants import index
 from tenants.access import quotas
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.chats import conversations, sites
@@ -24,7 +25,6 @@ from tenants.desk import operators, sessions
 from tenants.knowledge import lexicon, tools
 from tenants.privacy import erasures, removal
 from tenants.storage import bus, database, redis_server
-from tenants.tables import Base
 from tenants.work import claims, stream_log, uploads
 from tenants.work.stream_log import LoggedStream
 from tests.audits import entry

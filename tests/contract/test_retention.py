@@ -12,6 +12,7 @@ from settings import Settings, get_settings
 from tenants.access import issued_tokens, revocations, spending
 from tenants.accounts import changes, policy
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.audit import store
 from tenants.chats import conversations, outbox
 from tenants.chats import store as chats
@@ -20,9 +21,8 @@ from tenants.core.context import Tenant, acting_as
 from tenants.desk import first_run, invitations, operators, sessions
 from tenants.privacy import chat_people, persons, retention
 from tenants.storage import database
-from tenants.storage.shared_tables import LeaseRow
-from tenants.tables import Base
 from tenants.work import idempotency, jobs
+from tenants.work.tables import LeaseRow
 from tests.audits import entry, miss
 from tests.chats import ticket_without_chat, webhook
 from tests.pages import PAGES, marked

@@ -10,13 +10,13 @@ from settings import Settings, get_settings
 from tenants.access import keys, revocations
 from tenants.access.tokens import TokenVerifier, identify, issue
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.chats import sites, webhooks
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault, Invalid, Unauthenticated
 from tenants.knowledge import tools
 from tenants.privacy import resealing
 from tenants.storage import database, sealed
-from tenants.storage.tables import Base
 from tests.chats import all_tickets, handed_over
 from tests.tokens import refused
 

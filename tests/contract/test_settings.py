@@ -11,12 +11,11 @@ from tenants.accounts import changes, policy
 from tenants.accounts.hours import Hours
 from tenants.chats import sites, store
 from tenants.chats.records import HandoffRequest
-from tenants.chats.tables import ChatRow
+from tenants.chats.tables import ChatRow, TicketRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.privacy import chat_people
 from tenants.storage import database
-from tenants.storage.tables import TicketRow
 
 pytestmark = pytest.mark.usefixtures("acme")
 

@@ -9,7 +9,7 @@ from tenants.audit import shared_spool
 from tenants.audit.shared_spool import SharedSpool
 from tenants.core.errors import TryAgain
 from tenants.storage import database
-from tenants.storage.shared_tables import SpooledRow
+from tenants.storage.audit_tables import SpooledRow
 from tests.audits import entry
 
 ENTRIES = [entry(f"t-{number}") for number in range(3)]

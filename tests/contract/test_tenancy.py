@@ -13,8 +13,9 @@ from tenants.accounts.registry import Registry
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import InternalFault, NoTenant
+from tenants.knowledge.tables import DocumentVoteRow, WatchedFileRow
 from tenants.storage import database, sessions
-from tenants.storage.tables import DocumentVoteRow, TenantRow, WatchedFileRow
+from tenants.storage.tables import TenantRow
 from tests.servers import ORDINARY
 
 ACME, GLOBEX = "acme", "globex"

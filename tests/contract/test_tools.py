@@ -5,9 +5,9 @@ import pytest
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
 from tenants.knowledge import tools
+from tenants.knowledge.tables import ToolRow
 from tenants.knowledge.tools import Tool
 from tenants.storage import database
-from tenants.storage.tables import ToolRow
 
 ORDERS: dict[str, object] = {
     "name": "orders",

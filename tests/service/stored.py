@@ -12,6 +12,7 @@ from jwt.algorithms import RSAAlgorithm
 from evaluation.simulator.adapted import adapt, edited
 from pipelines.definition import components_of_type
 from settings import Settings
+from tenants.access.tables import TokenRow
 from tenants.accounts import policy
 from tenants.accounts.changes import SettingChangeRow
 from tenants.accounts.registry import Registry
@@ -21,9 +22,10 @@ from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow, SiteRow, Webho
 from tenants.core.context import Tenant, acting_as
 from tenants.desk.tables import ArticleRow, EvaluationQuestionRow, EvaluationResultRow, OperatorRow
 from tenants.knowledge.gaps import Miss
+from tenants.knowledge.tables import ToolRow
 from tenants.knowledge.tools import parsed
 from tenants.storage import database
-from tenants.storage.tables import JobRow, TokenRow, ToolRow
+from tenants.work.tables import JobRow
 from tests.rows import row
 from tests.service.serving import RSA_KID, TENANTS, in_force
 

@@ -32,8 +32,8 @@ from tenants.index import access, open_collection
 from tenants.index.edge import EdgeCollection, EdgeFolder
 from tenants.knowledge import documents, generations, lexicon
 from tenants.knowledge.catalogue import Selection
+from tenants.knowledge.tables import LexiconPartRow
 from tenants.storage import database
-from tenants.storage.tables import LexiconPartRow
 from tests.searches import found_by_stems
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 

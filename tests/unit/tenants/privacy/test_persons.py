@@ -11,6 +11,7 @@ import pytest
 from settings import Settings, get_settings
 from tenants.access import issued_tokens
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.chats import consents, conversations, files, tickets
@@ -23,8 +24,9 @@ from tenants.desk import feedback
 from tenants.knowledge import gaps
 from tenants.privacy import persons, retention
 from tenants.privacy.persons import ErasureReport, Person
-from tenants.storage import database, tables
+from tenants.storage import database
 from tenants.work import idempotency, jobs
+from tenants.work.tables import IdempotencyRow
 from tests.audits import entry, miss
 from tests.chats import all_tickets, handed_over, ticket_without_chat, webhook
 
@@ -84,7 +86,7 @@ def test_every_table_that_knows_a_person_is_in_the_list() -> None:
     listed |= {"chats", "consents", "tokens"}
     knowing = {
         table.name
-        for table in tables.Base.metadata.tables.values()
+        for table in Base.metadata.tables.values()
         if {"subject", "person", "session_id"} & {column.name for column in table.columns}
     }
     assert knowing == listed, "a new table about people belongs into tenants.privacy.persons, and into this list"
@@ -132,7 +134,7 @@ def test_tickets_and_answers_go_in_time(installation: Settings) -> None:
     for later, left in ((timedelta(hours=23), 1), (timedelta(days=500), 0)):
         retention.prune(datetime.now(UTC) + later)
         with database.reading() as session:
-            rows = session.query(tables.IdempotencyRow).count()
+            rows = session.query(IdempotencyRow).count()
         assert (len(all_tickets()), rows) == (left, left)
 
 

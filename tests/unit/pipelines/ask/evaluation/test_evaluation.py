@@ -19,12 +19,12 @@ from pipelines.ask.usecase import Ask
 from tenants.access import spending
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
+from tenants.all_tables import Base
 from tenants.chats import outbox, webhooks
 from tenants.core.context import SCOPES, Tenant, acting_as, current
 from tenants.core.errors import Busy, Invalid
 from tenants.desk import evaluation_results
 from tenants.storage import database
-from tenants.tables import Base
 from tests.asking import question
 from tests.webhooks import wait_until
 
