@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from components.turn import Article, Citation, Draft, Exchange, Passage, Turn
 from evaluation.cases import Case, Offer, Page, Quote, RankedPassage, Record, Sentence
-from evaluation.metrics.answers import without_citations
+from evaluation.metrics.text_checks import without_citations
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.tracing.trace import Trace

@@ -16,8 +16,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from evaluation.metrics.figures import GATED, better_direction
 from evaluation.metrics.intervals import SEED, Marks, Numbers, columns, draws, quotients
-from evaluation.metrics.marks import GATED, better_direction
 from evaluation.metrics.results import marks, missed
 from evaluation.run import timeless
 from evaluation.runs import Run, SetRun

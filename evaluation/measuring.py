@@ -18,7 +18,7 @@ from evaluation.datasets.answer_keys import over_corpus, over_own_passages, read
 from evaluation.datasets.casefile import read_cases
 from evaluation.datasets.catalogue import chosen_sets
 from evaluation.datasets.rows import DATA, MissingData
-from evaluation.metrics.claims import points_at_shares
+from evaluation.metrics.accuracy_coverage import points_at_shares
 from evaluation.metrics.results import SetReport, reported
 from evaluation.report.answers import write_answers
 from evaluation.run import Evaluation, Plan, finished, measure, measure_tenant
@@ -66,7 +66,7 @@ def run(
         _check_data_is_free()
     added = None
     if evaluators:
-        from evaluation.evaluators.added import read_evaluators  # brings the libraries of models
+        from evaluation.metrics.from_yaml import read_evaluators  # brings the libraries of models
 
         added = read_evaluators(evaluators)
     plan = Plan(data or DATA, _chosen_pipeline(pipeline, "" if of_sets else tenant), concurrency, added)

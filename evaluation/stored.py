@@ -11,7 +11,7 @@ from components.language.texts import terminal_locale
 from evaluation.commands import message
 from evaluation.compare import compare as compare_runs
 from evaluation.datasets.thumbs import graded_thumbs
-from evaluation.metrics.claims import GradedClaim, choose_threshold, graded_claims, threshold_choice
+from evaluation.metrics.accuracy_coverage import GradedClaim, choose_threshold, graded_claims, threshold_choice
 from evaluation.metrics.results import reported
 from evaluation.report import data, tables
 from evaluation.report.haystack import write_csv

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from components.turn import SHOWN
-from evaluation.metrics.claims import GradedClaim
+from evaluation.metrics.accuracy_coverage import GradedClaim
 from tenants.audit import search
 from tenants.core.errors import NotFound
 from tenants.desk import feedback

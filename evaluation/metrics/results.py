@@ -8,8 +8,15 @@ from types import MappingProxyType
 import numpy as np
 
 from evaluation.cases import Record
-from evaluation.metrics.answers import has_facts
-from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims, graded_turns
+from evaluation.metrics.accuracy_coverage import ClaimPoint, claim_curve, graded_claims, graded_turns
+from evaluation.metrics.figures import (
+    GROUPS,
+    better_direction,
+    code_marks,
+    question_marks,
+    reference_marks,
+    right_answer,
+)
 from evaluation.metrics.intervals import (
     Booleans,
     Figure,
@@ -21,15 +28,8 @@ from evaluation.metrics.intervals import (
     ratios,
     wilson,
 )
-from evaluation.metrics.marks import (
-    GROUPS,
-    better_direction,
-    code_marks,
-    question_marks,
-    reference_marks,
-    right_answer,
-)
 from evaluation.metrics.targets import TargetResult, judge
+from evaluation.metrics.text_checks import has_facts
 from evaluation.metrics.thresholds import (
     MIN_FOR_CALIBRATION,
     CurvePoint,

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from components.language.texts import keys, text
 from evaluation.cases import Record
+from evaluation.metrics.figures import DEPTHS, GROUPS
 from evaluation.metrics.intervals import Figure
-from evaluation.metrics.marks import DEPTHS, GROUPS
 from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, reliability, scores

@@ -11,9 +11,9 @@ from rich.table import Table
 from components.language.figures import percent
 from components.language.texts import keys, text
 from evaluation.compare import Comparison, Difference
-from evaluation.metrics.claims import MIN_CLAIMS, ThresholdChoice, points_at_shares
+from evaluation.metrics.accuracy_coverage import MIN_CLAIMS, ThresholdChoice, points_at_shares
+from evaluation.metrics.figures import GATED
 from evaluation.metrics.intervals import Figure
-from evaluation.metrics.marks import GATED
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import TargetResult, headlines
 from evaluation.metrics.thresholds import false_answers_at

@@ -18,7 +18,7 @@ from ui.desk.view import Desk, back_to
 
 PAGE = 10
 WANTED = 20
-"""Minimum number of reviewed answers for choosing a threshold (`evaluation.metrics.claims.MIN_CLAIMS`)."""
+"""Minimum number of reviewed answers for choosing a threshold (`evaluation.metrics.accuracy_coverage.MIN_CLAIMS`)."""
 _PATH = "/desk/reading"
 
 Judgement: TypeAlias = Literal["right", "partly", "wrong"]

@@ -11,7 +11,7 @@ import pytest
 from evaluation.datasets.answer_keys import graded_answers, over_own_passages, read_key
 from evaluation.datasets.rows import MissingData
 from evaluation.datasets.thumbs import graded_thumbs
-from evaluation.metrics.claims import GradedClaim
+from evaluation.metrics.accuracy_coverage import GradedClaim
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.audit import store

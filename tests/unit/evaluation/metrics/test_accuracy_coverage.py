@@ -3,7 +3,7 @@
 import pytest
 
 from evaluation.cases import Answerable, AnswerKey, Case, LabelledPassage, Page, Record
-from evaluation.metrics.claims import (
+from evaluation.metrics.accuracy_coverage import (
     GradedClaim,
     choose_threshold,
     claim_curve,

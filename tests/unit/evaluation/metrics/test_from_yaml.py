@@ -17,8 +17,8 @@ from haystack_integrations.components.generators.ollama import OllamaChatGenerat
 from rich.console import Console
 
 from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
-from evaluation.evaluators.added import AddedEvaluators, read_evaluators
-from evaluation.metrics.marks import better_direction
+from evaluation.metrics.figures import better_direction
+from evaluation.metrics.from_yaml import AddedEvaluators, read_evaluators
 from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
 from evaluation.report.page import as_page

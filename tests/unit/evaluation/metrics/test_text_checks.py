@@ -1,5 +1,5 @@
 from evaluation.cases import Case, Quote, Record, Sentence
-from evaluation.metrics import answers
+from evaluation.metrics import text_checks
 
 
 def quotes(*excerpts: str) -> tuple[Quote, ...]:
@@ -15,7 +15,7 @@ def test_a_gold_span_is_found_as_whole_words_in_any_spelling() -> None:
         ("Ничего.", [""], False),
         ("Счёт 23–16", ["23–16"], True),
     ):
-        assert answers.holds_span(answers.without_citations(text), spans) is held
+        assert text_checks.holds_span(text_checks.without_citations(text), spans) is held
 
 
 def test_a_quote_entails_only_its_own_statement() -> None:
@@ -28,11 +28,11 @@ def test_a_quote_entails_only_its_own_statement() -> None:
         (["Ошибка E20.", "Прочистите фильтр насоса."], "Ошибка E20: прочистите фильтр насоса.", True),
         ([], "Что угодно.", False),
     ):
-        assert answers.entails(quotes(*quoted), claim) is entailed
+        assert text_checks.entails(quotes(*quoted), claim) is entailed
 
 
 def test_a_quote_that_is_not_in_its_passage_entails_nothing() -> None:
-    assert not answers.entails((Quote("a", "Вода не сливается.", genuine=False),), "Вода не сливается.")
+    assert not text_checks.entails((Quote("a", "Вода не сливается.", genuine=False),), "Вода не сливается.")
 
 
 def test_an_answer_about_another_code_is_recognised_in_text_and_quotes() -> None:
@@ -47,10 +47,10 @@ def test_an_answer_about_another_code_is_recognised_in_text_and_quotes() -> None
     )
     same = Record(case, "answered", text="E21: слейте воду. [1]", codes=("E21",))
     refused = Record(case, "refused", text="Кода E21 нет, есть E20.", codes=("E21",))
-    assert [answers.answers_another_code(r, "E21") for r in (record, quoted, same, refused)] == [
+    assert [text_checks.answers_another_code(r, "E21") for r in (record, quoted, same, refused)] == [
         True,
         True,
         False,
         False,
     ]
-    assert [answers.keeps_code(r) for r in (record, quoted, same)] == [False, False, True]
+    assert [text_checks.keeps_code(r) for r in (record, quoted, same)] == [False, False, True]

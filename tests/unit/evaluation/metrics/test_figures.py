@@ -3,12 +3,12 @@ import math
 import pytest
 
 from evaluation.cases import Case, Offer, Page, Quote, RankedPassage, Record, Sentence
-from evaluation.metrics import marks
+from evaluation.metrics import figures
 from evaluation.metrics.intervals import ratios
 
 
 def values(records: list[Record]) -> dict[str, float]:
-    return {name: figure.value for name, figure in ratios(marks.question_marks(records)).items()}
+    return {name: figure.value for name, figure in ratios(figures.question_marks(records)).items()}
 
 
 def record(case: Case, outcome: str, **rest: object) -> Record:
@@ -20,7 +20,7 @@ def sentence(text: str, *excerpts: str, doc_id: str = "a", genuine: bool = True)
 
 
 def test_ranking_scores_by_hand() -> None:
-    scores = marks.ranking_scores(
+    scores = figures.ranking_scores(
         [("x", "a", "b"), ("c",), (), ("p", "q", "r", "s", "t", "d")],
         [("a", "z"), ("c",), ("n",), ("d",)],
     )
@@ -44,7 +44,7 @@ def test_answer_marks_cover_the_cases_that_should_be_answered() -> None:
     case = Case("1", "?", answerable=True, gold_docs=("a",), gold_spans=("24 месяца",))
     good = sentence("Гарантия 24 месяца.", "Гарантия 24 месяца.")
     stray = sentence("Гарантия 24 месяца.", "Возврат 7 дней.", doc_id="b")
-    figures = values(
+    measured = values(
         [
             record(case, "answered", text="Гарантия 24 месяца. [1]", sentences=(good,), checked=True, factuality=100.0),
             record(case, "partially_answered", text="Гарантия 24 месяца. [1] Нет. [2]", sentences=(good, stray)),
@@ -52,31 +52,31 @@ def test_answer_marks_cover_the_cases_that_should_be_answered() -> None:
             record(Case("2", "?", answerable=False), "answered", text="x", checked=True, factuality=50.0),
         ]
     )
-    assert figures["gold_span_in_answer"] == pytest.approx(2 / 3)
-    assert figures["citation_precision_gold"] == pytest.approx(2 / 3)
-    assert figures["citation_precision_entailed"] == pytest.approx(2 / 3)
-    assert figures["cited_sentences"] == 1
-    assert figures["claims_verified"] == pytest.approx(2 / 3)
-    assert figures["claim_support"] == 0.5
-    assert figures["answered_outright"] == pytest.approx(1 / 3)
+    assert measured["gold_span_in_answer"] == pytest.approx(2 / 3)
+    assert measured["citation_precision_gold"] == pytest.approx(2 / 3)
+    assert measured["citation_precision_entailed"] == pytest.approx(2 / 3)
+    assert measured["cited_sentences"] == 1
+    assert measured["claims_verified"] == pytest.approx(2 / 3)
+    assert measured["claim_support"] == 0.5
+    assert measured["answered_outright"] == pytest.approx(1 / 3)
 
 
 def test_refusals_are_compared_with_known_answerability() -> None:
     yes, no = Case("1", "?", answerable=True), Case("2", "?", answerable=False)
     unknown = Case("3", "?")
     outcomes = [(yes, "answered"), (yes, "answered"), (yes, "clarify"), (no, "low_confidence"), (no, "answered")]
-    figures = values([record(case, outcome) for case, outcome in [*outcomes, (unknown, "refused")]])
-    assert figures["over_refusal"] == pytest.approx(1 / 3)
-    assert figures["false_answer_rate"] == 0.5
-    assert figures["refusal_precision"] == 0.5
-    assert figures["refusal_recall"] == 0.5
+    measured = values([record(case, outcome) for case, outcome in [*outcomes, (unknown, "refused")]])
+    assert measured["over_refusal"] == pytest.approx(1 / 3)
+    assert measured["false_answer_rate"] == 0.5
+    assert measured["refusal_precision"] == 0.5
+    assert measured["refusal_recall"] == 0.5
 
 
 def test_outcome_and_demanded_reason_must_both_match() -> None:
     refused = Case("1", "?", outcome="refused", reason="no_relevant_context")
     answered = Case("2", "?", outcome="answered", must_contain=("30 минут",), must_not_contain=("E10",))
     results = (RankedPassage("a", "", "", "Ссылка живёт 30 минут.", 1.0, 1.0),)
-    figures = values(
+    measured = values(
         [
             record(refused, "refused", reason="no_relevant_context"),
             record(refused, "refused", reason="unverified_answer"),
@@ -85,22 +85,22 @@ def test_outcome_and_demanded_reason_must_both_match() -> None:
             record(Case("3", "?"), "failed"),
         ]
     )
-    assert figures["outcome_accuracy"] == 0.75
-    assert figures["facts_in_answer"] == 0.75
-    assert figures["keywords_found"] == 1.0
-    assert figures["survived"] == 0.8
+    assert measured["outcome_accuracy"] == 0.75
+    assert measured["facts_in_answer"] == 0.75
+    assert measured["keywords_found"] == 1.0
+    assert measured["survived"] == 0.8
 
 
 def test_intents_are_counted_over_all_and_by_category() -> None:
     alarm = Case("1", "?", intents=("high_stakes", "wants_human"), category="alarm")
     talk = Case("2", "?", intents=("chitchat",), category="talk")
-    figures = values([record(alarm, "x", intent="wants_human"), record(talk, "x", intent="answerable")])
-    assert (figures["routed"], figures["routed:alarm"], figures["routed:talk"]) == (0.5, 1.0, 0.0)
+    measured = values([record(alarm, "x", intent="wants_human"), record(talk, "x", intent="answerable")])
+    assert (measured["routed"], measured["routed:alarm"], measured["routed:talk"]) == (0.5, 1.0, 0.0)
 
 
 def test_noise_and_reference_differences_are_counted_by_case() -> None:
     case = Case("1", "?", gold_docs=("a",))
-    (counted,) = marks.question_marks(
+    (counted,) = figures.question_marks(
         [record(case, "x", ranked=("b",))], [record(case, "x", ranked=("a",))], {"1": 1.0}
     )
     assert counted["hit@5_over_reference"] == (-1.0, 1.0)
@@ -108,10 +108,10 @@ def test_noise_and_reference_differences_are_counted_by_case() -> None:
 
 
 def test_every_gated_figure_has_a_better_direction() -> None:
-    assert all(marks.better_direction(figure) != "neither" for figure in marks.GATED)
-    assert marks.better_direction("over_refusal") == "lower"
-    assert marks.better_direction("routed:alarm") == "higher"
-    assert marks.better_direction("passes") == "neither"
+    assert all(figures.better_direction(figure) != "neither" for figure in figures.GATED)
+    assert figures.better_direction("over_refusal") == "lower"
+    assert figures.better_direction("routed:alarm") == "higher"
+    assert figures.better_direction("passes") == "neither"
 
 
 @pytest.mark.parametrize(

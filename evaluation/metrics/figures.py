@@ -1,4 +1,6 @@
-"""Contribution of each question to each figure. Haystack's evaluators score rankings, at article level.
+"""Built-in figures: their names and groups, and the contribution of each question to each of them.
+
+Haystack's evaluators score rankings, at article level.
 
 Retrieval and generation are separate: a figure of the first group depends on the ranking only, one of the second on
 the visible answer.
@@ -19,7 +21,8 @@ from haystack.components.evaluators import (
 
 from evaluation.cases import Case, Record
 from evaluation.metrics.answer_key import OFFERS_READ, key_marks
-from evaluation.metrics.answers import (
+from evaluation.metrics.intervals import Mark, Marks, many, one
+from evaluation.metrics.text_checks import (
     answers_another_code,
     entails,
     has_facts,
@@ -29,7 +32,6 @@ from evaluation.metrics.answers import (
     sentence_count,
     without_citations,
 )
-from evaluation.metrics.intervals import Mark, Marks, many, one
 
 DEPTHS = (1, 3, 5, 10)
 
