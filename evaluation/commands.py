@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 message = texts("evaluation")
 _MEASURE = "run"
 _PLACES = {
-    _MEASURE: "measuring:run",
-    "answers": "measuring:answers",
-    "report": "stored:report",
-    "compare": "stored:compare",
-    "calibrate": "stored:calibrate",
-    "runs": "stored:runs",
-    "phoenix": "stored:phoenix",
-    "figures": "stored:figures",
+    _MEASURE: "measure_commands:run",
+    "answers": "measure_commands:answers",
+    "report": "report_commands:report",
+    "compare": "report_commands:compare",
+    "calibrate": "report_commands:calibrate",
+    "runs": "report_commands:runs",
+    "phoenix": "report_commands:phoenix",
+    "figures": "report_commands:figures",
 }
 
 

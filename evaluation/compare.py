@@ -16,11 +16,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from evaluation.measurement import timeless
 from evaluation.metrics.figures import GATED, better_direction
 from evaluation.metrics.intervals import SEED, Marks, Numbers, columns, draws, quotients
 from evaluation.metrics.results import marks, missed
-from evaluation.run import timeless
-from evaluation.runs import Run, SetRun
+from evaluation.stored_runs import Run, SetRun
 from tenants.core.errors import Invalid
 
 DROP = 0.03

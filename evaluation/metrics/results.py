@@ -39,7 +39,7 @@ from evaluation.metrics.thresholds import (
     refusal_curve,
     scores,
 )
-from evaluation.runs import Run, SetRun
+from evaluation.stored_runs import Run, SetRun
 
 MIN_CLAIMS = 10
 """Number of claimed answers below which `confidence` is not evaluated; an answer key has few claims by design."""

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.thresholds import CurvePoint
-from evaluation.runs import SCHEMA, Run
+from evaluation.stored_runs import SCHEMA, Run
 
 
 def as_json(run: Run, reports: Sequence[SetReport]) -> dict[str, object]:

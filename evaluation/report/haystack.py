@@ -8,7 +8,7 @@ from haystack.evaluation import EvaluationRunResult
 
 from evaluation.metrics.figures import GROUPS, Group
 from evaluation.metrics.results import marks
-from evaluation.runs import Run, SetRun
+from evaluation.stored_runs import Run, SetRun
 
 SUBSETS: Mapping[str, tuple[Group, ...]] = MappingProxyType(
     {"retrieval": ("retrieval",), "answers": ("answer", "key"), "refusals": ("refusal",)}

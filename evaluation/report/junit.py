@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 from components.language.texts import text
 from evaluation.metrics.results import SetReport, missed
 from evaluation.report.tables import outcome_name, requirement
-from evaluation.runs import Run, SetRun
+from evaluation.stored_runs import Run, SetRun
 
 _CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)}
 

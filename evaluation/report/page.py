@@ -18,7 +18,7 @@ from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, reliability, scores
 from evaluation.report.answers import answers_to_read
 from evaluation.report.tables import figure_name, localised, outcome_name, requirement, threshold_now
-from evaluation.runs import Run, SetRun
+from evaluation.stored_runs import Run, SetRun
 from pipelines.draw import mermaid
 
 _FOLDER = Path(__file__).parent

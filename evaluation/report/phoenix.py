@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 
 from evaluation.cases import Case, Record
+from evaluation.measurement import Progress
 from evaluation.metrics.intervals import Marks
 from evaluation.metrics.results import marks
-from evaluation.run import Progress
-from evaluation.runs import Run, SetRun
+from evaluation.stored_runs import Run, SetRun
 from tenants.insight import traces
 
 

@@ -17,7 +17,7 @@ from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import TargetResult, headlines
 from evaluation.metrics.thresholds import false_answers_at
-from evaluation.runs import Run
+from evaluation.stored_runs import Run
 
 CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 """Over-refusal shares at which the curve is printed; the JSON holds all of it."""

@@ -32,9 +32,9 @@ from evaluation import workspace
 from evaluation.cases import Case, LabelledPassage
 from evaluation.datasets.answer_keys import read_key, vkcloud_answers
 from evaluation.datasets.rows import DATA, rows, string
+from evaluation.measurement import Evaluation, Plan
 from evaluation.metrics.accuracy_coverage import claim_curve
 from evaluation.metrics.intervals import Booleans, Numbers
-from evaluation.run import Evaluation, Plan
 from settings import ROOT, get_settings
 from tenants.index import SPARSE
 

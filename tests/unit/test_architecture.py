@@ -130,7 +130,7 @@ def test_a_wrong_import_is_seen() -> None:
         ("components.turn", "from components.language import words"),
         ("components.turn", "from .language import words"),
         ("pipelines.ask.usecase", "import app"),
-        ("evaluation.run", "from cli import main"),
+        ("evaluation.measurement", "from cli import main"),
         ("pipelines.ask.usecase", "from evaluation import run"),
         ("components.retrieve.retriever", "from qdrant_client import QdrantClient"),
         ("app", "import sqlalchemy"),
@@ -162,7 +162,7 @@ def loaded_with(module: str) -> Iterator[tuple[str, str]]:
         ("ui.cli.ingest", WEB),
         ("pipelines.ask.usecase", WEB | {"sklearn"}),
         ("pipelines.ingest.usecase", WEB | {"sklearn"}),
-        ("evaluation.run", {"openai", "ollama", "haystack_integrations"}),
+        ("evaluation.measurement", {"openai", "ollama", "haystack_integrations"}),
     ],
 )
 def test_slow_libraries_are_imported_by_those_that_need_them(module: str, unneeded: set[str]) -> None:

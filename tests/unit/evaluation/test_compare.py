@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.cases import Case, Record
 from evaluation.compare import DROP, compare
-from evaluation.runs import Run, SetRun, State
+from evaluation.stored_runs import Run, SetRun, State
 from tenants.core.errors import Invalid
 
 CASES = tuple(Case(str(n), "?", answerable=n % 4 != 0, gold_docs=("a",) if n % 4 else ()) for n in range(600))

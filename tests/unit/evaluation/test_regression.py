@@ -13,8 +13,8 @@ from components.retrieve import retriever
 from evaluation import workspace
 from evaluation.compare import compare
 from evaluation.datasets.fixture import fixture
-from evaluation.run import Evaluation, Plan, finished
-from evaluation.runs import Run
+from evaluation.measurement import Evaluation, Plan, finished
+from evaluation.stored_runs import Run
 from pipelines.ask.engine import YAML
 from settings import get_settings
 from tenants import index

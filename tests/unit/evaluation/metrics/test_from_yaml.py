@@ -17,15 +17,15 @@ from haystack_integrations.components.generators.ollama import OllamaChatGenerat
 from rich.console import Console
 
 from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
+from evaluation.measurement import Plan, finished
 from evaluation.metrics.figures import better_direction
 from evaluation.metrics.from_yaml import AddedEvaluators, read_evaluators
 from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_set
-from evaluation.run import Plan, finished
-from evaluation.runs import Run, Runs, SetRun
 from evaluation.simulator.running import simulator_thread
+from evaluation.stored_runs import Run, Runs, SetRun
 from tenants.core.errors import Invalid
 
 RETURNS = RankedPassage(

@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.cases import Case, Record
 from evaluation.report.phoenix import publish
-from evaluation.runs import Run, SetRun, State
+from evaluation.stored_runs import Run, SetRun, State
 from settings import get_settings
 from tenants.core.errors import TryAgain
 from tests.receiving import Receiver, receiving

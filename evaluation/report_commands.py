@@ -18,7 +18,7 @@ from evaluation.report.haystack import write_csv
 from evaluation.report.junit import as_junit
 from evaluation.report.page import as_page
 from evaluation.report.phoenix import publish
-from evaluation.runs import Run, Runs
+from evaluation.stored_runs import Run, Runs
 from settings import get_settings
 from tenants.core.errors import Invalid
 from ui.cli.terminal import (

@@ -9,13 +9,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from evaluation import runs, workspace
+from evaluation import stored_runs, workspace
 from evaluation.asking import ask_case, concurrently
 from evaluation.cases import Case, QuestionSet, Record, Skipped
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.reference import Reference
 from evaluation.metrics.targets import headlines
-from evaluation.runs import IndexState, Run, SetRun
+from evaluation.stored_runs import IndexState, Run, SetRun
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.usecase import Ask
 from settings import get_settings
@@ -58,9 +58,9 @@ def measure_tenant(name: str, cases: tuple[Case, ...], tenant: str, plan: Plan, 
 def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Run:
     moment = datetime.now(UTC)
     return Run(
-        run_id=runs.new_id(names, moment),
+        run_id=stored_runs.new_id(names, moment),
         created_at=moment,
-        state=runs.state(get_settings(), plan.pipeline, plan.evaluators.names if plan.evaluators else {}),
+        state=stored_runs.state(get_settings(), plan.pipeline, plan.evaluators.names if plan.evaluators else {}),
         sets=tuple(sorted((set_run for set_run in measured if isinstance(set_run, SetRun)), key=_importance)),
         skipped=tuple(set_run.name for set_run in measured if isinstance(set_run, Skipped)),
         concurrency=plan.concurrency,

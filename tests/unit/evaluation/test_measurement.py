@@ -15,13 +15,13 @@ from components.turn import Citation, Claim, Draft, Evidence, Passage, Reply, Tu
 from evaluation.asking import REJECTED, recorded
 from evaluation.cases import Case, Corpus, QuestionSet, Record, Skipped
 from evaluation.compare import compare
+from evaluation.measurement import Evaluation, Plan, finished, measure
 from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
 from evaluation.report.junit import as_junit
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_comparison, print_set, print_targets
-from evaluation.run import Evaluation, Plan, finished, measure
-from evaluation.runs import Runs, SetRun
+from evaluation.stored_runs import Runs, SetRun
 from tenants.core.errors import Invalid, NotFound
 
 ARTICLES = {

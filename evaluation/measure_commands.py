@@ -18,12 +18,12 @@ from evaluation.datasets.answer_keys import over_corpus, over_own_passages, read
 from evaluation.datasets.casefile import read_cases
 from evaluation.datasets.catalogue import chosen_sets
 from evaluation.datasets.rows import DATA, MissingData
+from evaluation.measurement import Evaluation, Plan, finished, measure, measure_tenant
 from evaluation.metrics.accuracy_coverage import points_at_shares
 from evaluation.metrics.results import SetReport, reported
 from evaluation.report.answers import write_answers
-from evaluation.run import Evaluation, Plan, finished, measure, measure_tenant
-from evaluation.runs import Run, Runs, SetRun
-from evaluation.stored import Html, Junit, show_run
+from evaluation.report_commands import Html, Junit, show_run
+from evaluation.stored_runs import Run, Runs, SetRun
 from evaluation.workspace import SUBJECT
 from pipelines import lint
 from pipelines.ask import profiles
