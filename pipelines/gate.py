@@ -19,10 +19,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines import bodies, pages, problems
+from pipelines import desk_gate, problems, request_bodies
 from pipelines.connections import GRACE_SECONDS, counted_as
+from pipelines.fair_requests import Reads, Turn
 from pipelines.in_progress import FREE_BYTES, MOST_HELD_BYTES, MOST_OPEN, InProgress
-from pipelines.reads import Reads, Turn
 from pipelines.routes import Route, RouteTable
 from tenants.access import revocations, token_uses, tokens
 from tenants.access.quotas import RateLimiter, RefusalLimiter
@@ -182,7 +182,7 @@ class _GatedRequest:
             )
 
     async def _forward(self) -> None:
-        bodies.check_unambiguous(self.headers)
+        request_bodies.check_unambiguous(self.headers)
         # A router's pattern ends with `$`, which also matches before a final line feed. No valid path has one.
         path = self.scope["path"]
         self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
@@ -193,7 +193,7 @@ class _GatedRequest:
         if self.route.scope is None:
             await self._pass_on(self.route)
             return
-        by_cookie = "authorization" not in self.headers and pages.presented(self.headers) != ""
+        by_cookie = "authorization" not in self.headers and desk_gate.presented(self.headers) != ""
         if self.route.page or (self.route.desk and by_cookie):
             await self._forward_signed_in(self.route, self.route.scope)
             return
@@ -213,8 +213,8 @@ class _GatedRequest:
                 await self._pass_on(self.route)
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:
-        signed_in = self.signed_in = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
-        if not pages.may(signed_in.operator, scope):
+        signed_in = self.signed_in = await asyncio.to_thread(sessions.verify, desk_gate.presented(self.headers))
+        if not desk_gate.may(signed_in.operator, scope):
             raise Forbidden(scope=scope)
         tenant = signed_in.operator.acting()
         with sessions.using(signed_in):
@@ -272,8 +272,8 @@ class _GatedRequest:
                     raise
         elif self.route.method != "GET":
             scope = self.route.scope or ""
-            again = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
-            if not pages.may(again.operator, scope):
+            again = await asyncio.to_thread(sessions.verify, desk_gate.presented(self.headers))
+            if not desk_gate.may(again.operator, scope):
                 raise Forbidden(scope=scope)
         elif not self.route.page and not await asyncio.to_thread(sessions.is_alive, self.signed_in):
             raise Unauthenticated("session_ended")
@@ -285,16 +285,16 @@ class _GatedRequest:
         if self.caller is not _ANYBODY:
             self.gate.reads.note_request(self.caller.tenant_id)
         if route.method != "GET" and (route.page or signed_in is not None):
-            pages.check_source(self.headers)
+            desk_gate.check_source(self.headers)
         if route.files and signed_in is not None:
             receive = await self._receive_files(route.limit, signed_in)
         elif route.page and route.method != "GET":
             form = await self._read_form(route.limit)
             if signed_in is not None:
-                pages.check_csrf(signed_in, self.headers, form)
-            receive = bodies.replay(form, self.receive)
+                desk_gate.check_csrf(signed_in, self.headers, form)
+            receive = request_bodies.replay(form, self.receive)
         elif signed_in is not None and route.method != "GET":
-            pages.check_csrf(signed_in, self.headers)
+            desk_gate.check_csrf(signed_in, self.headers)
         if route.body is not None:
             receive = await self._read_json(route.body, route.limit)
         elif route.limit and not route.page:
@@ -328,7 +328,7 @@ class _GatedRequest:
 
     async def _read_json(self, model: type[BaseModel], limit: int) -> Receive:
         """Read, parse and validate the whole body. Callers with too many refused bodies have to wait."""
-        bodies.check_media(self.headers, "application/json")
+        request_bodies.check_media(self.headers, "application/json")
         of_caller = self.caller if self.caller.subject else replace(self.caller, subject=self._address())
         self.gate.refusals.check(of_caller)
         self.refused_for = (of_caller,)
@@ -338,19 +338,19 @@ class _GatedRequest:
             large = Tenant(self.caller.tenant_id, f"large bodies {self.route.scope if self.route else None}")
             self.gate.refusals.check(large)
             self.refused_for = (of_caller, large)
-        self.scope[bodies.PARSED], body = await bodies.parsed(model, body)
+        self.scope[request_bodies.PARSED], body = await request_bodies.parsed(model, body)
         if not self.held:
             # The endpoint refuses what a customer typed, which the server that passes it on cannot know.
             self.refused_for = ()
-        return bodies.replay(body, self.receive)
+        return request_bodies.replay(body, self.receive)
 
     def _count_refusal(self) -> None:
         for caller in self.refused_for:
             self.gate.refusals.count(caller)
 
     async def _read_form(self, limit: int) -> bytes:
-        bodies.check_media(self.headers, "application/x-www-form-urlencoded")
-        return bodies.form_without_nul(await self._read_bounded(limit))
+        request_bodies.check_media(self.headers, "application/x-www-form-urlencoded")
+        return request_bodies.form_without_nul(await self._read_bounded(limit))
 
     async def _receive_files(self, limit: int, signed_in: SignedIn) -> Receive:
         """Read a form with files just far enough to verify that a page of this session sent it.
@@ -362,16 +362,16 @@ class _GatedRequest:
         if not kind.lower().startswith("multipart/form-data;"):
             raise UnsupportedMedia
         receive = self._bounded(limit)
-        if pages.CSRF_HEADER in self.headers:
-            pages.check_csrf(signed_in, self.headers)
+        if desk_gate.CSRF_HEADER in self.headers:
+            desk_gate.check_csrf(signed_in, self.headers)
             return receive
         head, more = bytearray(), True
-        while more and len(head) < pages.FIRST_FIELD_BYTES:
+        while more and len(head) < desk_gate.FIRST_FIELD_BYTES:
             message = await receive()
             head += message.get("body", b"")
             more = message.get("more_body", False)
-        pages.check_first_field(signed_in, kind, bytes(head))
-        return bodies.replay(bytes(head), receive, more=more)
+        desk_gate.check_first_field(signed_in, kind, bytes(head))
+        return request_bodies.replay(bytes(head), receive, more=more)
 
     async def _read_bounded(self, limit: int) -> bytes:
         receive = self._bounded(limit, in_memory=True)
@@ -396,7 +396,7 @@ class _GatedRequest:
             raise UnsupportedMedia
         received, complete, waited = 0, False, 0.0
         held = in_memory or (limit <= MOST_HELD_BYTES and self.caller.scopes == {VISIT})
-        bounds = bodies.JsonBounds(limit) if bodies.is_json(self.headers) else None
+        bounds = request_bodies.JsonBounds(limit) if request_bodies.is_json(self.headers) else None
 
         async def bounded() -> Message:
             nonlocal received, complete, waited
@@ -440,7 +440,7 @@ class _GatedRequest:
                     self.turn.end()
             headers = MutableHeaders(raw=message.setdefault("headers", []))
             if is_page:
-                headers.update(pages.HEADERS)
+                headers.update(desk_gate.HEADERS)
             elif self.route is not None and self.route.scope is not None:
                 headers.setdefault("Cache-Control", "no-store")
                 headers.setdefault("X-Content-Type-Options", "nosniff")
@@ -471,11 +471,11 @@ class _GatedRequest:
             query = bytes(self.scope.get("query_string", b"")).decode("latin-1")
             # What was sent to be stored is not sent again by going there.
             path = self.scope["path"] if self.scope["method"] == "GET" else "/desk"
-            response = pages.to_sign_in(path, query if self.scope["method"] == "GET" else "")
+            response = desk_gate.to_sign_in(path, query if self.scope["method"] == "GET" else "")
             self.status = response.status_code
         else:
             response = self.gate.page_error(error)
-        response.headers.update(pages.HEADERS)
+        response.headers.update(desk_gate.HEADERS)
         return response
 
 

@@ -21,8 +21,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from components.models import breaker
-from pipelines.measures import REGISTRY
 from pipelines.routes import OpenRouter
+from pipelines.turn_counters import REGISTRY
 from settings import Settings
 from tenants import index
 from tenants.core.errors import OporaError, Unauthenticated

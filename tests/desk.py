@@ -9,7 +9,7 @@ import httpx
 from lxml import html
 from sqlalchemy import update
 
-from pipelines import pages
+from pipelines import desk_gate
 from pipelines.ask.evaluation.marking import MARKS
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, HandoffRequest
@@ -37,7 +37,7 @@ class Browser:
 
     @property
     def cookie(self) -> dict[str, str]:
-        return {"Cookie": f"{pages.COOKIE}={self.secret}", "Accept-Language": "ru"}
+        return {"Cookie": f"{desk_gate.COOKIE}={self.secret}", "Accept-Language": "ru"}
 
     @property
     def csrf(self) -> str:

@@ -16,7 +16,7 @@ from threading import Event, Thread
 import httpx
 
 from evaluation.benchmarks.slow_file import slow_pdf
-from pipelines import pages
+from pipelines import desk_gate
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.core.context import Tenant, acting_as
@@ -253,7 +253,7 @@ def providers_that_hang(target: Target) -> Iterator[None]:
 def sign_ins(target: Target) -> AbstractContextManager[None]:
     def sign_in(client: httpx.Client, number: int) -> None:
         form = {"login": f"nobody-{number}", "password": PASSWORD}
-        client.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
+        client.post(desk_gate.SIGN_IN, data=form, headers=_SAME_ORIGIN)
 
     return _repeating(target, sign_in, _SIGN_INS, _SIGN_IN_SECONDS, target.stranger)
 
@@ -416,8 +416,8 @@ def _session_of_the_desk(target: Target) -> str:
     """Sign in as the operator; return the cookie, which a client would only send over HTTPS."""
     with target.stranger(_SIGN_INS) as browser:
         form = {"company": ATTACKER, "login": LOGIN, "password": PASSWORD}
-        browser.post(pages.SIGN_IN, data=form, headers=_SAME_ORIGIN)
-        return f"{pages.COOKIE}={browser.cookies[pages.COOKIE]}"
+        browser.post(desk_gate.SIGN_IN, data=form, headers=_SAME_ORIGIN)
+        return f"{desk_gate.COOKIE}={browser.cookies[desk_gate.COOKIE]}"
 
 
 ATTACKS: Mapping[str, Attack] = {

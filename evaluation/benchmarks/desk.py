@@ -17,7 +17,7 @@ import typer
 from evaluation.benchmarks import results
 from evaluation.benchmarks.load import Client, percentile
 from evaluation.benchmarks.server import Served, close_stores, installation, serving
-from pipelines import pages
+from pipelines import desk_gate
 from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.chats.records import HandoffRequest
@@ -98,7 +98,7 @@ def _populate() -> tuple[str, str]:
 
 def _visit(served: Served, path: str, secret: str) -> list[float]:
     """Load a page again and again; return the milliseconds of each time, without the first ones."""
-    with closing(Client(served.port, Cookie=f"{pages.COOKIE}={secret}")) as browser:
+    with closing(Client(served.port, Cookie=f"{desk_gate.COOKIE}={secret}")) as browser:
         loads = [browser.exchange("GET", path) for _ in range(ROUNDS + WARM_UP)]
     if failed := [load.status for load in loads if load.status != 200]:
         raise RuntimeError(f"{path}: {failed[0]}")

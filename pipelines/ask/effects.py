@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from components.language.personal import mask
 from components.language.texts import text
 from components.turn import Turn
-from pipelines import measures
+from pipelines import turn_counters
 from pipelines.ask import help_links, record
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
@@ -158,7 +158,7 @@ class Effects:
     def record(self, ended: EndedTurn, *, gaps: bool = False) -> None:
         """Record the turn in the audit. Raises `TryAgain` with the code `not_recorded` when nothing can be written."""
         turn = ended.turn
-        measures.observe(
+        turn_counters.observe(
             str(turn.outcome),
             turn.reason,
             perf_counter() - ended.started,

@@ -12,7 +12,7 @@ from starlette import requests
 from starlette.testclient import TestClient
 
 import app
-from pipelines import bodies
+from pipelines import request_bodies
 from pipelines.ask.openai_chat import ChatRequest, Message, parse
 from settings import Settings
 from tenants.access.tokens import issue
@@ -94,7 +94,7 @@ def test_a_large_body_is_parsed_once_in_a_thread(installation: Settings, monkeyp
         return from_json(body)
 
     monkeypatch.setattr(requests, "json", SimpleNamespace(loads=counted))
-    monkeypatch.setattr(bodies, "from_json", read)
+    monkeypatch.setattr(request_bodies, "from_json", read)
     token = issue(installation, ATTACKER, scopes=ALL_SCOPES, subject="anna", ttl_seconds=600)
     documents = [{"doc_id": f"once-{number}", "text": "Возврат занимает 14 дней. " * 500} for number in range(10)]
     with in_force(installation), TestClient(app.create_app(installation)) as client:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import sso_providers
@@ -21,14 +21,14 @@ def test_no_neighbour_plants_a_session(server: Server, installation: Settings, b
     """Chromium 156 lets each host of a domain set such a cookie for all of them: its name has no prefix for it."""
     with in_force(installation):
         own, planted = (desk.secret_of(desk.staff(tenant, {"anna": "admin"})["anna"]) for tenant in (VICTIM, ATTACKER))
-    name = pages.COOKIE.encode()
+    name = desk_gate.COOKIE.encode()
     cookie = b"%s=%s" % (name, own.encode())
     foreign = b"%s%s=%s" % (blank, name, planted.encode())
     with httpx.Client(base_url=server.url, timeout=60) as client:
         account = client.get("/desk/account", headers=[(b"Cookie", cookie + b"; " + foreign)])
         assert f"anna@{VICTIM}" in account.text
         nobody = client.get("/desk/account", headers=[(b"Cookie", foreign)])
-        assert nobody.headers["location"].startswith(pages.SIGN_IN)
+        assert nobody.headers["location"].startswith(desk_gate.SIGN_IN)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from evaluation.benchmarks.attacks import client_from
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators
@@ -39,7 +39,7 @@ def admin(server: Server, installation: Settings) -> Iterator[Browser]:
 def test_a_login_of_another_tenant_is_not_revealed(admin: Browser) -> None:
     def sign_in(login: str, company: str) -> httpx.Response:
         form = {"login": login, "password": PASSWORD, "company": company}
-        return admin.client.post(pages.SIGN_IN, data=form, headers=SAME_ORIGIN)
+        return admin.client.post(desk_gate.SIGN_IN, data=form, headers=SAME_ORIGIN)
 
     for company in ("", ATTACKER, "nobody"):
         known, unknown = sign_in(THEIRS, company), sign_in(FREE, company)

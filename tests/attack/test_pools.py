@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from components.ingest.fetch import Fetcher, Response
 from evaluation.benchmarks.attacks import SilentServer, client_from, silent_server
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.access.keys import Key
 from tenants.core.context import Tenant, acting_as
@@ -175,7 +175,7 @@ def test_a_flood_of_passwords_holds_up_nobody(
     def sign_in(number: int) -> int:
         with client_from(server.url, f"127.0.1.{number + 1}") as client:
             form = {"login": f"nobody-{number}", "password": "river of snow"}
-            return client.post(pages.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code
+            return client.post(desk_gate.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code
 
     with together(60, sign_in) as codes:
         assert slowest(victim) < MOST_SECONDS

@@ -13,9 +13,9 @@ from pydantic import RootModel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines import reads
+from pipelines import fair_requests
 from pipelines.ask.chats import transcript
-from pipelines.reads import MOST_CHANGES, MOST_READS, give_up_turn
+from pipelines.fair_requests import MOST_CHANGES, MOST_READS, give_up_turn
 from pipelines.routes import Route, RouteTable
 from settings import Settings
 from tenants.accounts.registry import Registry
@@ -131,9 +131,9 @@ async def test_a_request_that_goes_on_in_a_pool_holds_no_turn() -> None:
 
 
 async def test_short_pages_beside_another_tenant_follow_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "_PAUSE_SHARE", 1_000.0)
-    monkeypatch.setattr(reads, "_MOST_PAUSE_SECONDS", 60.0)
-    turns = reads.Reads()
+    monkeypatch.setattr(fair_requests, "_PAUSE_SHARE", 1_000.0)
+    monkeypatch.setattr(fair_requests, "_MOST_PAUSE_SECONDS", 60.0)
+    turns = fair_requests.Reads()
     turns.note_request("acme")
     turns.note_request("mallory")
     for _ in range(3):

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 import app
 from components.ingest.fetch import is_public
 from evaluation.benchmarks.attacks import SHOP
-from pipelines.pages import SIGN_IN
+from pipelines.desk_gate import SIGN_IN
 from settings import Settings
 from tenants.access import installation as secrets
 from tenants.access.keys import signing_key

@@ -4,7 +4,7 @@ and of `globex`.
 
 from dataclasses import dataclass, field, replace
 
-from pipelines.pages import INSTALLATION, SIGNED_IN
+from pipelines.desk_gate import INSTALLATION, SIGNED_IN
 from tests.service.stored import recorded
 
 

@@ -13,7 +13,7 @@ from lxml import html
 from sqlalchemy import select
 
 import app
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators, sessions
@@ -27,10 +27,10 @@ from tests.service.desk_cases import ENDLESS, FOREIGN, PAGES, PASSWORD, SPARE, P
 from tests.service.serving import ALL_SCOPES, Server, in_force, problem
 
 ROLES: Mapping[str, frozenset[str]] = {
-    "operator": frozenset({"operate", pages.SIGNED_IN}),
-    "editor": frozenset({"operate", "ingest", pages.SIGNED_IN}),
-    "admin": frozenset({"operate", "ingest", "admin", pages.SIGNED_IN}),
-    "installation": frozenset({pages.INSTALLATION, pages.SIGNED_IN}),
+    "operator": frozenset({"operate", desk_gate.SIGNED_IN}),
+    "editor": frozenset({"operate", "ingest", desk_gate.SIGNED_IN}),
+    "admin": frozenset({"operate", "ingest", "admin", desk_gate.SIGNED_IN}),
+    "installation": frozenset({desk_gate.INSTALLATION, desk_gate.SIGNED_IN}),
 }
 
 
@@ -92,7 +92,7 @@ def _sign_in(
     client: httpx.Client, login: str, password: str, *, company: str = "acme", **headers: str
 ) -> httpx.Response:
     form = {"login": login, "password": password, "company": company}
-    return client.post(pages.SIGN_IN, data=form, headers={**SAME_ORIGIN, **headers})
+    return client.post(desk_gate.SIGN_IN, data=form, headers={**SAME_ORIGIN, **headers})
 
 
 def _secret(response: httpx.Response) -> str:
@@ -100,7 +100,7 @@ def _secret(response: httpx.Response) -> str:
     for part in ("Secure", "HttpOnly", "Path=/", "SameSite=lax"):
         assert part in cookie
     assert "Domain" not in cookie
-    found = re.match(rf"{pages.COOKIE}=([^;]+)", cookie)
+    found = re.match(rf"{desk_gate.COOKIE}=([^;]+)", cookie)
     assert found is not None
     return found.group(1)
 
@@ -154,9 +154,9 @@ def test_a_page_needs_a_session_and_takes_no_token(
     for method, path in sorted(route for route, case in PAGES.items() if case.scope):
         with subtests.test(route=(method, path)):
             named = re.sub(r"{\w+}", "x", path)
-            for headers in ({}, bearer, {"Cookie": f"{pages.COOKIE}=x"}):
+            for headers in ({}, bearer, {"Cookie": f"{desk_gate.COOKIE}=x"}):
                 response = anybody.request(method, named, headers=headers, data={} if method == "POST" else None)
-                assert (response.status_code, response.headers["location"].split("?")[0]) == (303, pages.SIGN_IN)
+                assert (response.status_code, response.headers["location"].split("?")[0]) == (303, desk_gate.SIGN_IN)
 
 
 FORMS = {route: case for route, case in sorted(PAGES.items(), key=itemgetter(0)) if route[0] == "POST"}
@@ -179,7 +179,7 @@ def test_no_form_is_taken_from_another_site(signed_in: Callable[[str], Browser],
     for route, headers in tried:
         with subtests.test(route=route, headers=headers):
             case = FORMS[route]
-            role = roles["installation" if case.scope == pages.INSTALLATION else "admin"]
+            role = roles["installation" if case.scope == desk_gate.INSTALLATION else "admin"]
             sent = {"csrf": role.csrf, **case.form, **case.own}
             assert _submit(role, route, case, sent, headers).status_code == 403
     assert all(sessions.verify(role.secret) for role in roles.values())
@@ -193,7 +193,7 @@ def test_no_form_is_taken_without_the_sessions_own_token(
     for route, csrf in [(route, foreign) for route in closed] + [(closed[0], wrong) for wrong in ("", "x")]:
         with subtests.test(route=route, csrf=csrf):
             case = FORMS[route]
-            role = roles["installation" if case.scope == pages.INSTALLATION else "admin"]
+            role = roles["installation" if case.scope == desk_gate.INSTALLATION else "admin"]
             sent = {"csrf": csrf, **case.form, **case.own}
             assert _submit(role, route, case, sent, SAME_ORIGIN).status_code == 403
     assert all(sessions.verify(role.secret) for role in roles.values())
@@ -228,7 +228,7 @@ def test_signing_in_takes_no_session_that_somebody_has_planted(
 ) -> None:
     victim = signed_in("operator")
     planted = signed_in("editor").secret
-    response = _sign_in(victim.client, staff["operator"], PASSWORD, Cookie=f"{pages.COOKIE}={planted}")
+    response = _sign_in(victim.client, staff["operator"], PASSWORD, Cookie=f"{desk_gate.COOKIE}={planted}")
     assert (response.status_code, response.headers["location"]) == (303, "/desk")
     assert (secret := _secret(response)) != planted
     assert sessions.verify(secret).operator.login == staff["operator"]
@@ -241,15 +241,15 @@ def test_two_tenants_use_one_login(server: Server, staff: Mapping[str, str]) -> 
         added = operators.add(login, "дождь шёл всю ночь", role="admin")
     try:
         with httpx.Client(base_url=server.url, timeout=60) as client:
-            assert 'name="company"' in client.get(pages.SIGN_IN).text
-            assert 'value="globex"' in client.get(pages.SIGN_IN, params={"company": "globex"}).text
+            assert 'name="company"' in client.get(desk_gate.SIGN_IN).text
+            assert 'value="globex"' in client.get(desk_gate.SIGN_IN, params={"company": "globex"}).text
             ours, theirs = (
                 _sign_in(client, login, password, company=company)
                 for company, password in (("acme", PASSWORD), (" globex", "дождь шёл всю ночь"))
             )
             assert [sessions.verify(_secret(one)).operator.tenant_id for one in (ours, theirs)] == ["acme", "globex"]
-            (remembered,) = (one for one in theirs.headers.get_list("set-cookie") if pages.COMPANY in one)
-            page = client.get(pages.SIGN_IN, headers={"Cookie": remembered.partition(";")[0]})
+            (remembered,) = (one for one in theirs.headers.get_list("set-cookie") if desk_gate.COMPANY in one)
+            page = client.get(desk_gate.SIGN_IN, headers={"Cookie": remembered.partition(";")[0]})
             assert 'value="globex"' in page.text
             # Without the organisation, and with another one's password, it is as wrong as any other.
             for company in ("", "globex", "nobody", "x\0"):
@@ -283,9 +283,9 @@ def test_guessing_is_slow_and_says_nothing(anybody: httpx.Client) -> None:
     ["https://evil.example", "//evil.example", "/desk//evil.example", "/\\evil.example", "/desk\n", "javascript:hit()"],
 )
 def test_the_way_back_stays_in_the_desk(anybody: httpx.Client, target: str) -> None:
-    page = anybody.get(pages.SIGN_IN, params={"next": target})
+    page = anybody.get(desk_gate.SIGN_IN, params={"next": target})
     assert 'name="next" value=""' in page.text
-    assert pages.local(target, "/desk") == "/desk"
+    assert desk_gate.local(target, "/desk") == "/desk"
 
 
 def test_a_page_knows_where_to_go_on(anybody: httpx.Client) -> None:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from lxml import html
 
-from pipelines import pages
+from pipelines import desk_gate
 from tenants.desk import sessions
 from tests import desk
 from tests.desk import Browser
@@ -176,7 +176,7 @@ def test_a_form_with_files_is_read_only_after_its_session_is_known(editor: Edito
     """A file before the token, a token that is not one, and a form of another kind leave no job and no file."""
     csrf = sessions.verify(editor.secret).csrf
     before = acme.get("/jobs").json()["jobs"][:1]
-    cookie = {"Cookie": f"{pages.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
+    cookie = {"Cookie": f"{desk_gate.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     refused = {
         "no token": form(FILE),
@@ -200,7 +200,7 @@ def test_a_form_with_files_is_read_only_after_its_session_is_known(editor: Edito
 
 def test_an_upload_without_files_and_an_address_that_is_none_are_explained(editor: Editor) -> None:
     csrf = sessions.verify(editor.secret).csrf
-    cookie = {"Cookie": f"{pages.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
+    cookie = {"Cookie": f"{desk_gate.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     empty = form(field(csrf), b'name="files"; filename=""\r\n\r\n')
     response = editor.client.post("/desk/documents/upload", content=empty, headers={**cookie, **kind})
@@ -213,7 +213,7 @@ def test_an_upload_without_files_and_an_address_that_is_none_are_explained(edito
 
 def test_each_file_of_an_upload_says_what_became_of_it(editor: Editor) -> None:
     csrf = sessions.verify(editor.secret).csrf
-    headers = {"Cookie": f"{pages.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
+    headers = {"Cookie": f"{desk_gate.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
     files = [
         ("files", ("загрузка/да.md", "# Да\n\nТекст статьи.".encode())),
         ("files", ("загрузка/нет.xyz", b"\x00\x01")),

@@ -14,7 +14,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from evaluation.datasets.thumbs import graded_thumbs
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.audit import store
 from tenants.audit.entry import Entry, canonical
@@ -55,7 +55,7 @@ def records(installation: Settings) -> None:
 @pytest.fixture
 def get(server: Server, installation: Settings, records: None) -> Iterator[Callable[..., httpx.Response]]:
     staff = desk.staff("acme", {"Анна": "admin", "Борис": "operator"})
-    cookies = {name: f"{pages.COOKIE}={desk.secret_of(one)}" for name, one in staff.items()}
+    cookies = {name: f"{desk_gate.COOKIE}={desk.secret_of(one)}" for name, one in staff.items()}
     with httpx.Client(base_url=server.url, timeout=60) as client:
         yield lambda path, who="Анна": client.get(path, headers={"Cookie": cookies[who]})
 
@@ -112,7 +112,7 @@ def test_a_chain_that_was_changed_is_shown_with_the_place(
     secret = desk.secret_of(anna)
 
     def verify() -> str:
-        headers = {"Cookie": f"{pages.COOKIE}={secret}", **desk.SAME_ORIGIN}
+        headers = {"Cookie": f"{desk_gate.COOKIE}={secret}", **desk.SAME_ORIGIN}
         form = {"csrf": sessions.verify(secret).csrf}
         page = httpx.post(f"{server.url}/desk/audit/verify", data=form, headers=headers, timeout=60)
         assert page.status_code == 200
@@ -158,7 +158,7 @@ def test_figures_are_those_of_the_interface(get: Callable[..., httpx.Response]) 
 @pytest.fixture
 def post(server: Server, records: None) -> Iterator[Callable[[str, dict[str, str]], httpx.Response]]:
     secret = desk.secret_of(desk.staff("acme", {"Анна": "admin"})["Анна"])
-    headers = {"Cookie": f"{pages.COOKIE}={secret}", **desk.SAME_ORIGIN}
+    headers = {"Cookie": f"{desk_gate.COOKIE}={secret}", **desk.SAME_ORIGIN}
     csrf = sessions.verify(secret).csrf
     with httpx.Client(base_url=server.url, timeout=60, headers=headers) as client:
         yield lambda path, form: client.post(path, data={"csrf": csrf, **form})

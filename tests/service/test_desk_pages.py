@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import update
 
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.chats import sites, store
 from tenants.chats.records import Chat
@@ -64,7 +64,9 @@ def signed_in(
     ) as context:
         context.set_default_timeout(20_000)
         secret, address = desk.secret_of(operator), server.url.replace("http", "https")
-        context.add_cookies([{"name": pages.COOKIE, "value": secret, "url": address, "secure": True, "httpOnly": True}])
+        context.add_cookies(
+            [{"name": desk_gate.COOKIE, "value": secret, "url": address, "secure": True, "httpOnly": True}]
+        )
         yield context
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, event
 import app
 from components.ingest.document import SourceDocument
 from evaluation.simulator.server import Simulator
-from pipelines import pages
+from pipelines import desk_gate
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants import index
@@ -79,7 +79,7 @@ async def test_a_page_runs_few_queries_however_much_there_is(apart: Settings) ->
         for name in desk_views.names():
             address = desk_views.address(name.partition("#")[0], stored)
             who = root if name in desk_views.OF_INSTALLATION else admin
-            cookie = {"Cookie": f"{pages.COOKIE}={desk.secret_of(who)}"}
+            cookie = {"Cookie": f"{desk_gate.COOKIE}={desk.secret_of(who)}"}
             assert (await client.get(address, headers=cookie)).status_code == 200, address
             with counted(database.engine(apart)) as statements:
                 assert (await client.get(address, headers=cookie)).status_code == 200
@@ -91,7 +91,7 @@ async def test_an_unchanged_inbox_is_not_sent_again(apart: Settings) -> None:
     Registry().add("news")
     with acting_as(Tenant("news", "admin")):
         admin = operators.add("nadia", "снег идёт над рекой", role="admin")
-    cookie = {"Cookie": f"{pages.COOKIE}={desk.secret_of(admin)}"}
+    cookie = {"Cookie": f"{desk_gate.COOKIE}={desk.secret_of(admin)}"}
     transport = httpx.ASGITransport(app.create_app(apart))
     async with httpx.AsyncClient(transport=transport, base_url="http://opora", headers=cookie) as client:
         known = {"If-None-Match": (await client.get("/desk")).headers["etag"]}

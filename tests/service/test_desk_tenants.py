@@ -6,7 +6,7 @@ import httpx
 import pytest
 from lxml import html
 
-from pipelines import pages
+from pipelines import desk_gate
 from tenants.access import issued_tokens
 from tenants.accounts.registry import Registry
 from tenants.chats import sites
@@ -94,7 +94,7 @@ def test_a_suspended_tenant_is_let_in_nowhere_until_it_is_resumed(
         origin = {"Origin": "https://shop.example"}
         return [
             root.client.get("/tools", headers={"Authorization": f"Bearer {token}"}),
-            root.client.get("/desk", headers={"Cookie": f"{pages.COOKIE}={secret}"}),
+            root.client.get("/desk", headers={"Cookie": f"{desk_gate.COOKIE}={secret}"}),
             root.client.post("/widget/sessions", json={"site": site.key}, headers=origin),
         ]
 

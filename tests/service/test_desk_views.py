@@ -10,7 +10,7 @@ from lxml import html
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 import app
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.desk import sessions
 from tenants.desk.operators import Operator
@@ -47,7 +47,9 @@ def browsing(
         context.set_default_timeout(20_000)
         address = server.url.replace("http", "https")
         secret = desk.secret_of(who)
-        context.add_cookies([{"name": pages.COOKIE, "value": secret, "url": address, "secure": True, "httpOnly": True}])
+        context.add_cookies(
+            [{"name": desk_gate.COOKIE, "value": secret, "url": address, "secure": True, "httpOnly": True}]
+        )
         yield context
 
 
@@ -169,7 +171,7 @@ def test_no_text_of_a_customer_or_an_author_runs_anything(attacked: Callable[[st
 def test_whatever_is_typed_into_a_form_comes_back_as_text(server: Server, hostile: Mapping[str, str]) -> None:
     """Submit every form of every page with HTML in each of its fields."""
     secret = desk.secret_of(desk_hostile.operator())
-    headers = {"Cookie": f"{pages.COOKIE}={secret}", **desk.SAME_ORIGIN}
+    headers = {"Cookie": f"{desk_gate.COOKIE}={secret}", **desk.SAME_ORIGIN}
     sent, reflected = set[str](), 0
     with httpx.Client(base_url=server.url, timeout=60, headers=headers) as client:
         for name in desk_views.names():

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 import app
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.chats import sites
@@ -58,9 +58,9 @@ async def test_the_link_leads_once_to_a_tenant_an_admin_and_a_site(empty: httpx.
     assert Registry().list() == ()
     done = await empty.post(path, data=FORM, headers=SAME_ORIGIN)
     assert (done.status_code, done.headers["location"]) == (303, "/desk/welcome")
-    found = re.match(rf"{pages.COOKIE}=([^;]+)", done.headers["set-cookie"])
+    found = re.match(rf"{desk_gate.COOKIE}=([^;]+)", done.headers["set-cookie"])
     assert found is not None
-    welcome = await empty.get("/desk/welcome", headers={"Cookie": f"{pages.COOKIE}={found[1]}"})
+    welcome = await empty.get("/desk/welcome", headers={"Cookie": f"{desk_gate.COOKIE}={found[1]}"})
     with acting_as(Tenant("acme", "anna")):
         (site,) = sites.own()
         assert site.origins == ("https://shop.example",)
@@ -79,10 +79,10 @@ async def test_a_link_is_dead_once_somebody_is_there(empty: httpx.AsyncClient) -
     with pytest.raises(NotFound, match="link_used"):
         first_run.check(secret)
     hint = "Учётных записей пока нет"
-    assert hint in (await empty.get(pages.SIGN_IN, headers={"Accept-Language": "ru"})).text
+    assert hint in (await empty.get(desk_gate.SIGN_IN, headers={"Accept-Language": "ru"})).text
     with acting_as(Tenant("acme", "anna")):
         operators.add("anna@shop.example", PASSWORD, role="admin")
-    assert hint not in (await empty.get(pages.SIGN_IN, headers={"Accept-Language": "ru"})).text
+    assert hint not in (await empty.get(desk_gate.SIGN_IN, headers={"Accept-Language": "ru"})).text
 
 
 @pytest.fixture

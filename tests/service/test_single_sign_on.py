@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from playwright.sync_api import expect, sync_playwright
 
-from pipelines import pages
+from pipelines import desk_gate
 from settings import Settings
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
@@ -83,14 +83,14 @@ def come_back(client: httpx.Client, target: str, *cookies: str) -> httpx.Respons
 def signed_in(response: httpx.Response) -> str:
     """Return the secret of the new session."""
     assert response.status_code == 303, response.text
-    found = re.search(rf"{pages.COOKIE}=([^;]+)", response.headers["set-cookie"])
+    found = re.search(rf"{desk_gate.COOKIE}=([^;]+)", response.headers["set-cookie"])
     assert found is not None
     return found.group(1)
 
 
 def refused(response: httpx.Response, title: str, status: int = 403) -> None:
     assert (response.status_code, title in response.text) == (status, True), response.text
-    assert pages.COOKIE not in response.headers.get("set-cookie", "")
+    assert desk_gate.COOKIE not in response.headers.get("set-cookie", "")
     assert EMAIL not in {one.login for one in operators.all()}
 
 
@@ -111,7 +111,7 @@ def test_a_new_person_of_the_domain_gets_the_role_of_the_token(
     # Without a password there is no sign-in by password.
     for password in ("", "x", desk.PASSWORD):
         form = {"login": EMAIL, "password": password}
-        assert client.post(pages.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code == 401
+        assert client.post(desk_gate.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code == 401
     provider.person["groups"] = "admins"
     assert sessions.verify(signed_in(come_back(client, *begin(client)))).operator.role == "admin"
     del provider.person["groups"]
@@ -226,9 +226,9 @@ def test_a_callback_that_this_browser_has_not_begun_is_refused(
 def test_a_planted_session_ends_and_another_begins(client: httpx.Client, provider: IdentityProvider) -> None:
     planted = desk.secret_of(operators.add("mallory", desk.PASSWORD, role="operator"))
     target, cookie = begin(client)
-    secret = signed_in(come_back(client, target, cookie, f"{pages.COOKIE}={planted}"))
+    secret = signed_in(come_back(client, target, cookie, f"{desk_gate.COOKIE}={planted}"))
     assert secret != planted
-    assert client.get("/desk/account", headers={"Cookie": f"{pages.COOKIE}={planted}"}).status_code == 303
+    assert client.get("/desk/account", headers={"Cookie": f"{desk_gate.COOKIE}={planted}"}).status_code == 303
     operators.remove("mallory", even_last=True)
 
 

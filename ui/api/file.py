@@ -17,10 +17,10 @@ from starlette.responses import Response
 
 from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, download_name
 from pipelines.ask.chats.conversations import Conversations, file_limit
-from pipelines.bodies import form_with_file
+from pipelines.fair_requests import give_up_turn
 from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields
-from pipelines.reads import give_up_turn
+from pipelines.request_bodies import form_with_file
 from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.accounts.policy import MAX_FILE_SIZE

@@ -15,7 +15,7 @@ from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
 from starlette.routing import Route as HostRoute
 
-from pipelines import bodies, log_context, problems
+from pipelines import log_context, problems, request_bodies
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.openai_chat import MODEL, ChatRequest
 from pipelines.ingest.contract import IngestRequest
@@ -126,7 +126,7 @@ def offer_ask(app: FastAPI) -> McpEndpoint:
     own = [route for route in app.router.routes if isinstance(route, APIRoute)]
     app.router.routes[:] = own
     for route in own:
-        bodies.reuse(route)
+        request_bodies.reuse(route)
     app.include_router(create_openai_router(offered))
     endpoint = McpEndpoint(offered)
     app.router.routes.append(HostRoute(MCP_PATH, endpoint, methods=["POST"]))

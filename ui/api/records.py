@@ -11,8 +11,8 @@ from starlette.responses import StreamingResponse
 
 from components.turn import Outcome, Reason
 from pipelines.ask.insight import Format
+from pipelines.fair_requests import give_up_turn
 from pipelines.pools import Pool
-from pipelines.reads import give_up_turn
 from pipelines.routes import OpenRouter, opens
 from pipelines.spreadsheet import csv_lines
 from tenants.audit import search

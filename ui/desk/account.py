@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Form, Query, Request
 from starlette.responses import Response
 
-from pipelines import pages
+from pipelines import desk_gate
 from pipelines.connections import limited_as, public_url
 from pipelines.routes import OpenRouter, opens
 from tenants.access.quotas import RateLimiter
@@ -47,20 +47,20 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, pas
             company=company,
             asks_company=operators.has_several_tenants(),
             nobody=not operators.anybody(),
-            next=pages.local(next, ""),
+            next=desk_gate.local(next, ""),
             **values,
         )
 
-    @endpoints.get(pages.SIGN_IN)
+    @endpoints.get(desk_gate.SIGN_IN)
     @opens(scope=None)
     def show_sign_in(
         request: Request,
         company: Annotated[str, Query(max_length=255)] = "",
         next: Annotated[str, Query(max_length=500)] = "",
     ) -> Response:
-        return form(company or pages.company_of(request.headers), next)
+        return form(company or desk_gate.company_of(request.headers), next)
 
-    @endpoints.post(pages.SIGN_IN)
+    @endpoints.post(desk_gate.SIGN_IN)
     @opens(scope=None)
     async def sign_in(
         request: Request, login: _Short = "", password: _Password = "", company: _Company = "", next: _Short = ""
@@ -73,17 +73,17 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, pas
             return await asyncio.to_thread(form, company, next, refused, login=login)
 
         def begin() -> Response:
-            sessions.end_by_secret(pages.presented(request.headers))
-            return pages.signed_in(back_to(pages.local(next, home(operator))), request, operator)
+            sessions.end_by_secret(desk_gate.presented(request.headers))
+            return desk_gate.signed_in(back_to(desk_gate.local(next, home(operator))), request, operator)
 
         return await asyncio.to_thread(begin)
 
     @endpoints.post("/desk/sign-out")
-    @opens(scope=pages.SIGNED_IN)
+    @opens(scope=desk_gate.SIGNED_IN)
     def sign_out() -> Response:
         signed_in = sessions.current()
         sessions.end(signed_in.operator, signed_in.session_id)
-        return pages.without_session(back_to(pages.SIGN_IN))
+        return desk_gate.without_session(back_to(desk_gate.SIGN_IN))
 
 
 def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwords: Passwords) -> None:
@@ -92,12 +92,12 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwo
         return desk.page("account.html", refused, sessions=sessions.of(signed_in.operator), this=signed_in.session_id)
 
     @endpoints.get("/desk/account")
-    @opens(scope=pages.SIGNED_IN)
+    @opens(scope=desk_gate.SIGNED_IN)
     def show_account() -> Response:
         return account()
 
     @endpoints.post("/desk/account/password")
-    @opens(scope=pages.SIGNED_IN)
+    @opens(scope=desk_gate.SIGNED_IN)
     async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
         operator = sessions.current().operator
         address = limited_as(request)
@@ -112,21 +112,21 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwo
                 # A mistake in the form, even a wrong password: the session goes on.
                 return account(Invalid(refused.code, **refused.params))
             # All sessions have ended, including this one: continue with a new one.
-            return pages.signed_in(back_to("/desk/account"), request, operator)
+            return desk_gate.signed_in(back_to("/desk/account"), request, operator)
 
         return await passwords.change(change)
 
     @endpoints.post("/desk/account/sessions/end")
-    @opens(scope=pages.SIGNED_IN)
+    @opens(scope=desk_gate.SIGNED_IN)
     def end_session(session_id: _Short) -> Response:
         sessions.end(sessions.current().operator, session_id)
         return back_to("/desk/account")
 
     @endpoints.post("/desk/account/sessions/end-all")
-    @opens(scope=pages.SIGNED_IN)
+    @opens(scope=desk_gate.SIGNED_IN)
     def end_all_sessions() -> Response:
         sessions.end_all(sessions.current().operator)
-        return pages.without_session(back_to(pages.SIGN_IN))
+        return desk_gate.without_session(back_to(desk_gate.SIGN_IN))
 
 
 def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None:
@@ -185,7 +185,7 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
 
 
 def _sign_in_address() -> str:
-    address = f"{public_url()}{pages.SIGN_IN}"
+    address = f"{public_url()}{desk_gate.SIGN_IN}"
     if not operators.has_several_tenants():
         return address
     return f"{address}?company={quote(context.current().tenant_id, safe='')}"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
-from pipelines import pages, problems
+from pipelines import desk_gate, problems
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.connections import limited_as, public_url
@@ -61,7 +61,7 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
         def begin() -> Response:
             locale = form.locale if form.locale in LOCALES else LOCALES[0]
             admin = first_run.set_up(secret, **form.model_dump(exclude={"locale"}), locale=locale)
-            return pages.signed_in(back_to(_WELCOME), request, admin)
+            return desk_gate.signed_in(back_to(_WELCOME), request, admin)
 
         return await passwords.sign_in(limited_as(request), begin)
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from fastapi import Form, Query
 from starlette.responses import Response
 
-from pipelines import pages
+from pipelines import desk_gate
 from pipelines.ask.articles import gap_meanings
 from pipelines.ask.articles.usecase import Articles
 from pipelines.routes import OpenRouter, opens
@@ -94,7 +94,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
     @endpoints.post(_DECIDE)
     @opens(takes_turns=True)
     async def decide(gap: _Ids, status: Annotated[Status, Form()], back: _Back = "") -> Response:
-        chosen, there = _chosen(gap), pages.local(back, _ALL)
+        chosen, there = _chosen(gap), desk_gate.local(back, _ALL)
         if status == "closed":
             closing = await service.in_turn(partial(service.close_gaps, chosen))
             counts = urlencode({"closed": len(closing.closed), "unanswered": len(closing.unanswered)})

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from components.language.texts import text, text_or
 from pipelines import problems
+from pipelines.desk_gate import CSRF_FIELD
 from pipelines.ingest import jobs as loading
 from pipelines.ingest.receiving import take
-from pipelines.pages import CSRF_FIELD
 from pipelines.routes import OpenRouter, opens
 from tenants.core.errors import OporaError, TooLarge
 from tenants.knowledge import documents

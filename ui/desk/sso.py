@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from pipelines import pages
+from pipelines import desk_gate
 from pipelines.connections import limited_as, public_url
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter
@@ -45,7 +45,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     def choose(tenant: _Short = "", next: _Short = "") -> Response:
         """Return a page with a link to the provider, because a form may not lead to another site."""
         provider_of(tenant)
-        return desk.public("sso.html", tenant_id=tenant, next=pages.local(next, ""))
+        return desk.public("sso.html", tenant_id=tenant, next=desk_gate.local(next, ""))
 
     @endpoints.get(_BEGIN)
     async def begin(request: Request, tenant_id: str, next: _Short = "") -> Response:
@@ -53,7 +53,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
             return back_to(f"{_CHOOSE}?{urlencode({'tenant': tenant_id} | ({'next': next} if next else {}))}")
         await admit(request)
         return await providers_asked.run(
-            {tenant_id: _ASKED_AT_ONCE}, partial(send_there, tenant_id, pages.local(next, ""))
+            {tenant_id: _ASKED_AT_ONCE}, partial(send_there, tenant_id, desk_gate.local(next, ""))
         )
 
     @endpoints.get(_CALLBACK)
@@ -67,7 +67,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
     ) -> Response:
         await admit(request)
         try:
-            attempt = opened(pages.cookie_of(request.headers, COOKIE), tenant_id, state)
+            attempt = opened(desk_gate.cookie_of(request.headers, COOKIE), tenant_id, state)
             response = await providers_asked.run(
                 {tenant_id: _ASKED_AT_ONCE}, partial(sign_in, request, attempt, code, error, iss)
             )
@@ -105,8 +105,8 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
         provider = provider_of(attempt.tenant_id)
         with acting_as(Tenant(attempt.tenant_id, "sign-in")):
             operator = signing_in.finish(provider, attempt, code, redirect_uri(attempt.tenant_id), issuer)
-        sessions.end_by_secret(pages.presented(request.headers))
-        return pages.signed_in(back_to(pages.local(attempt.next, home(operator))), request, operator)
+        sessions.end_by_secret(desk_gate.presented(request.headers))
+        return desk_gate.signed_in(back_to(desk_gate.local(attempt.next, home(operator))), request, operator)
 
     return endpoints
 

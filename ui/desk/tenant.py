@@ -8,7 +8,7 @@ from fastapi import Form, Query, Request
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
-from pipelines import pages
+from pipelines import desk_gate
 from pipelines.connections import limited_as, public_url
 from pipelines.routes import OpenRouter, opens
 from tenants.access import quotas
@@ -30,7 +30,7 @@ _Id: TypeAlias = Annotated[str, Form(max_length=255, pattern=_NO_NUL)]
 
 
 def router(desk: Desk, passwords: Passwords) -> OpenRouter:
-    endpoints = OpenRouter(pages.INSTALLATION, limit=20_000, page=True, include_in_schema=False)
+    endpoints = OpenRouter(desk_gate.INSTALLATION, limit=20_000, page=True, include_in_schema=False)
 
     def listed(refused: OporaError | None = None, *, done: str = "", **given: str) -> Response:
         return desk.page(
@@ -107,7 +107,7 @@ def router(desk: Desk, passwords: Passwords) -> OpenRouter:
     ) -> Response:
         def begin() -> Response:
             admin = invitations.accept(secret, login=login, password=password, name=name)
-            return pages.signed_in(back_to("/desk/welcome"), request, admin)
+            return desk_gate.signed_in(back_to("/desk/welcome"), request, admin)
 
         return await passwords.sign_in(limited_as(request), begin)
 

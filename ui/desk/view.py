@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from components.language.figures import number, percent
 from components.language.texts import day as written_day
 from components.language.texts import text_or, texts
-from pipelines import pages, problems
+from pipelines import desk_gate, problems
 from settings import Settings
 from tenants.accounts import registry
 from tenants.chats import fanout
@@ -42,7 +42,7 @@ _MENU = (
     ("insight", "/desk/insight", "operate"),
     ("people", "/desk/people", "admin"),
     ("settings", "/desk/settings", "admin"),
-    ("tenants", "/desk/tenants", pages.INSTALLATION),
+    ("tenants", "/desk/tenants", desk_gate.INSTALLATION),
 )
 _TABS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "gaps": (
@@ -78,7 +78,7 @@ def entries(pages_of: Iterable[tuple[str, str, str]], current: object) -> tuple[
 
 
 def may(scope: str) -> bool:
-    return pages.may(sessions.current().operator, scope)
+    return desk_gate.may(sessions.current().operator, scope)
 
 
 def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Callable[[Endpoint], Endpoint]:

@@ -19,9 +19,9 @@ from pipelines.ask.articles.closing import Closing
 from pipelines.ask.articles.preview import OnProgress, Preview, source_of
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
+from pipelines.fair_requests import give_up_turn
 from pipelines.ingest.usecase import Ingest
 from pipelines.pools import Pool
-from pipelines.reads import give_up_turn
 from settings import get_settings
 from tenants.audit import store as audit
 from tenants.core import context

@@ -16,7 +16,7 @@ from pipelines.ask.chats import thread
 from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
 from pipelines.ask.effects import HANDED_OVER
 from pipelines.ask.runner import Runner
-from pipelines.reads import give_up_turn
+from pipelines.fair_requests import give_up_turn
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, Message, Posted
 from tenants.core import context

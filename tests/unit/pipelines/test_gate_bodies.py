@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from pipelines import gate, problems
-from pipelines.bodies import JsonBounds, form_without_nul, parsed
 from pipelines.in_progress import InProgress
+from pipelines.request_bodies import JsonBounds, form_without_nul, parsed
 from tenants.core.errors import Invalid
 from tests.unit.pipelines.test_gate import bearer, drain, gate_of, inner, problem, verify
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from pipelines import log_context, measures, metrics, problems
+from pipelines import log_context, metrics, problems, turn_counters
 from settings import ROOT, Settings
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
@@ -57,7 +57,7 @@ def test_it_is_open_to_its_own_token_alone(client: TestClient) -> None:
 
 def test_turns_and_steps_are_counted(client: TestClient) -> None:
     before = scraped(client).get("opora_turns_total", {}).get(("refused", "no_relevant_context"), 0.0)
-    measures.observe("refused", "no_relevant_context", 0.2, {"verify": 1.0, "verify #2": 7.0}, ["ok", "timeout"])
+    turn_counters.observe("refused", "no_relevant_context", 0.2, {"verify": 1.0, "verify #2": 7.0}, ["ok", "timeout"])
     after = scraped(client)
     assert after["opora_turns_total"][("refused", "no_relevant_context")] == before + 1
     assert after["opora_step_seconds_count"][("verify",)] >= 2
@@ -91,7 +91,7 @@ def test_what_is_now_is_counted_over_all_tenants_and_names_none(client: TestClie
 def test_dashboard_alerts_and_documentation_ask_for_metrics_that_exist(
     client: TestClient, installation: Settings
 ) -> None:
-    measures.observe("answered", None, 0.2, {"verify": 1.0}, ["ok"])
+    turn_counters.observe("answered", None, 0.2, {"verify": 1.0}, ["ok"])
     exist = {*scraped(client), *ELSEWHERE}
     exist |= {"opora_jobs", "opora_gaps", "opora_deliveries", "opora_chats", "opora_tenants"}
     folder = ROOT / "docs" / "monitoring"

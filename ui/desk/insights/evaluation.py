@@ -12,13 +12,13 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from components.language.texts import text, text_or
-from pipelines import pages, problems
+from pipelines import desk_gate, problems
 from pipelines.ask.evaluation import questions, report
 from pipelines.ask.evaluation.comparison import DROP
 from pipelines.ask.evaluation.marking import MARKS
 from pipelines.ask.evaluation.questions import COLUMNS, FILE_BYTES, Fault, Upload
 from pipelines.ask.evaluation.usecase import Evaluation, last_due, zone_of
-from pipelines.bodies import form_with_file
+from pipelines.request_bodies import form_with_file
 from pipelines.routes import OpenRouter, opens
 from tenants.accounts import policy
 from tenants.core.errors import Busy, Invalid, OporaError
@@ -66,7 +66,7 @@ def router(desk: Desk, evaluation: Evaluation) -> OpenRouter:
     @endpoints.post(f"{_PATH}/seen")
     def acknowledge(back: Annotated[str, Form(max_length=1_000)] = "") -> Response:
         evaluation_results.acknowledge()
-        return back_to(pages.local(back, _PATH))
+        return back_to(desk_gate.local(back, _PATH))
 
     @endpoints.post(f"{_PATH}/hour")
     @opens(scope="admin")
