@@ -11,7 +11,7 @@ from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry, canonical
-from tenants.chats import mailed, sites, store
+from tenants.chats import mail_changes, sites, store
 from tenants.chats.change import changing
 from tenants.chats.records import Body, HandoffRequest
 from tenants.core.context import Tenant, acting_as
@@ -238,7 +238,7 @@ def _chat() -> str:
             with changing(chat.chat_id) as change:
                 file: Body = {"file": {"file_id": "f", "name": text, "size": 1, "media_type": "text/html"}}
                 change.add("customer", "file", text, body={**file, "email": {"from": text, "attachments": 2}})
-            mailed.note_undelivered(chat.chat_id, text)
+            mail_changes.note_undelivered(chat.chat_id, text)
         store.rate(chat.chat_id, 1, ALL)
         store.hand_over(chat.chat_id, HandoffRequest(WORST, question=ALL, draft=ALL))
     for number, text in enumerate(PAYLOADS):

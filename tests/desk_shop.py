@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
-from pipelines.ask.chats import clock
+from pipelines.ask.chats import due_chats
 from settings import Settings
 from tenants.access import issued_tokens
 from tenants.accounts import policy
@@ -13,7 +13,7 @@ from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry
-from tenants.chats import mailed, sites, store
+from tenants.chats import mail_changes, sites, store
 from tenants.chats.records import Body, Chat
 from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
@@ -132,7 +132,7 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
         chats = _chats(staff, site)
         _deliveries(TENANT)
     # The clock of a running service would do this a moment later, between two readings of one page.
-    clock.sweep(Event())
+    due_chats.sweep(Event())
     with database.across_tenants(write=True) as session:
         session.add_all(_history(site))
         session.add_all(_jobs())
@@ -333,10 +333,10 @@ def _chats(staff: Mapping[str, Operator], site: str) -> Mapping[str, Chat]:
         store.reply(mine.chat_id, text, seen=1, name="Анна")
         store.note(mine.chat_id, "Купила 3 ноября, чек есть. Предложить доставку обратно.", name="Анна")
         store.leave_contact(mine.chat_id, "olga.k@mail.example", "Если вы закроете чат, ответ придёт на вашу почту.")
-        mailed.note_sent(mine.chat_id, 4)
+        mail_changes.note_sent(mine.chat_id, 4)
         came: Body = {"email": {"from": "olga.k@mail.example", "attachments": 1}}
-        mailed.receive(mine.chat_id, "Спасибо, привезу завтра.", client_id="mail:1", body=came, notice=str)
-        mailed.note_undelivered(mine.chat_id, "unreachable")
+        mail_changes.receive(mine.chat_id, "Спасибо, привезу завтра.", client_id="mail:1", body=came, notice=str)
+        mail_changes.note_undelivered(mine.chat_id, "unreachable")
         hint = _answer(0, "Проверьте, не пережат ли сливной шланг.")
         store.suggest(person.chat_id, "Проверьте шланг.", {"suggestion": {"turn": hint, "reply": "Проверьте шланг."}})
         store.note(person.chat_id, "Звонил вчера, шланг новый.", name="Анна")

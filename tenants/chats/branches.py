@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from secrets import token_hex
 
-from tenants.chats import room
+from tenants.chats import text_quota
 from tenants.chats.change import Change, announce, begin, changing
 from tenants.chats.records import Chat, Message, chat_of
 from tenants.chats.tables import ChatMessageRow
@@ -22,10 +22,10 @@ def start(source: Chat, kept: Sequence[Message]) -> Chat:
     """Start a chat of the caller with copies of these messages of `source`: the newest that fit in `MAX_LENGTH`.
 
     A line in each chat leads to the other. Copies count in no statistics and trigger no webhooks. Files stay in the
-    first chat; their names are copied. Raises the errors of `room.check`.
+    first chat; their names are copied. Raises the errors of `text_quota.check`.
     """
     with database.writing() as session:
-        room.check(session, "copy")
+        text_quota.check(session, "copy")
         row = begin(session, site=source.site, channel=source.channel, locale=source.locale)
         copies, size = list[ChatMessageRow](), 0
         for message in reversed(kept):
@@ -34,7 +34,7 @@ def start(source: Chat, kept: Sequence[Message]) -> Chat:
             size += len(copy.text) + len(json.dumps(copy.body, ensure_ascii=False))
             if copies and size > MAX_LENGTH:
                 break
-            room.count(session, copy.text, json.dumps(copy.body))
+            text_quota.count(session, copy.text, json.dumps(copy.body))
             copies.append(copy)
         for row.last_seq, copy in enumerate(reversed(copies), start=1):
             copy.seq = row.last_seq

@@ -8,7 +8,7 @@ from secrets import token_hex
 
 from sqlalchemy import ColumnElement, Select, select
 
-from tenants.chats import fanout, outbox, progress, room, tickets
+from tenants.chats import fanout, outbox, progress, text_quota, tickets
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import (
     EMPTY_BODY,
@@ -110,7 +110,7 @@ class Change:
             created_at=now,
         )
         self.session.add(row)
-        room.count(self.session, text, json.dumps(row.body))
+        text_quota.count(self.session, text, json.dumps(row.body))
         message = message_of(row)
         if kind in ("text", "file"):
             shown = {"message_id": message.message_id, "seq": message.seq, "author": author, "kind": kind, "text": text}

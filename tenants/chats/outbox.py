@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import select, tuple_, update
 from sqlalchemy.event import listen
 
-from tenants.chats import room
+from tenants.chats import text_quota
 from tenants.chats.tables import OutboxRow, WebhookRow
 from tenants.chats.webhook_events import MAIL_EVENTS, TEST_EVENT, WebhookEvent
 from tenants.core.context import Tenant, acting_as
@@ -118,7 +118,7 @@ def _has_room(session: TenantSession, webhook_id: str) -> bool:
 
 def _add(session: TenantSession, row: OutboxRow) -> None:
     session.add(row)
-    room.count(session, row.body)
+    text_quota.count(session, row.body)
 
 
 def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object], now: datetime) -> OutboxRow:

@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import select
 
 from tenants.accounts import policy
-from tenants.chats import mail, room
+from tenants.chats import mail, text_quota
 from tenants.chats.change import Change, announce, begin, changing, existing, messages_of
 from tenants.chats.records import (
     EMPTY_BODY,
@@ -145,9 +145,9 @@ def assignee_name(chat: Chat) -> str:
 
 
 def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
-    """Start a chat of the caller, with the assistant. Raises the errors of `room.check`."""
+    """Start a chat of the caller, with the assistant. Raises the errors of `text_quota.check`."""
     with database.writing() as session:
-        room.check(session, "customer")
+        text_quota.check(session, "customer")
         chat = chat_of(begin(session, site=site, channel=channel, locale=locale))
     announce(chat.chat_id)
     return chat
@@ -167,12 +167,12 @@ def post(
     :param file_id: a file of this chat to send with the message.
     :param unread_reply: the assistant's immediate reply to a file without text, which it cannot read.
     :raises NotFound: `file_unknown`, also for a file of another chat or one already sent.
-    :raises OporaError: the errors of `room.check`.
+    :raises OporaError: the errors of `text_quota.check`.
     """
     with changing(chat_id) as change:
         if (before := change.sent_before(client_id)) is not None:
             return Posted(chat_of(change.row), before, repeated=True)
-        room.check(change.session, "customer")
+        text_quota.check(change.session, "customer")
         change.become("customer_message")
         if file_id is None:
             message = change.add("customer", "text", text, client_id=client_id, body=body)
@@ -281,7 +281,7 @@ def ask_again(chat_id: str, version: int, message_id: str, replaced: str) -> Mes
         client_id = f"again:{replaced}"
         if (before := change.sent_before(client_id)) is not None:
             return before
-        room.check(change.session, "customer")
+        text_quota.check(change.session, "customer")
         event: Body = {"event": "asked_again", "message_id": message_id, "replaces": replaced}
         return change.add("system", "event", "", client_id=client_id, body=event)
 
@@ -362,7 +362,7 @@ def reply(
             return Posted(chat_of(change.row), before, repeated=True)
         if (newer := change.reply_of_another(seen, operator)) is not None:
             raise Conflict("chat_answered", seq=newer.seq, name=newer.name)
-        room.check(change.session, "operator")
+        text_quota.check(change.session, "operator")
         body = EMPTY_BODY if suggestion is None else _use_of(change, suggestion, text)
         change.assign("operator_replied", operator, name)
         message = change.add("operator", "text", text, client_id=client_id, name=name, body=body)
@@ -373,7 +373,7 @@ def reply(
 def note(chat_id: str, text: str, *, name: str = "") -> Posted:
     """Post a note of the caller for other operators. The customer does not see it."""
     with changing(chat_id) as change:
-        room.check(change.session, "operator")
+        text_quota.check(change.session, "operator")
         return Posted(chat_of(change.row), change.add("operator", "note", text, name=name))
 
 
@@ -441,7 +441,7 @@ def _operated(chat_id: str, version: int | None, act: Callable[[Change], None]) 
     with changing(chat_id) as change:
         if version is not None and change.row.version != version:
             raise Conflict("chat_changed", state=change.row.state, version=change.row.version)
-        room.check(change.session, "operator")
+        text_quota.check(change.session, "operator")
         with undoable(change):
             act(change)
         return chat_of(change.row)

@@ -26,7 +26,7 @@ from pipelines.ask.streams import Stream
 from settings import get_settings
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
-from tenants.chats import branches, consents, room, sites, store
+from tenants.chats import branches, consents, sites, store, text_quota
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
 from tenants.chats.sites import Site
 from tenants.chats.tickets import Ticket
@@ -119,7 +119,7 @@ class Conversations:
             if not (chat.state == "bot" and is_own and thread.can_return_to(messages, message_id)):
                 raise Conflict("chat_changed", state=chat.state, version=chat.version)
             with database.reading() as session:
-                room.check(session, "customer")
+                text_quota.check(session, "customer")
             return chat, False
 
         chat, repeated = await asyncio.to_thread(checked)

@@ -19,7 +19,7 @@ from pipelines.ask.chats.incoming import MAX_BYTES, Incoming
 from pipelines.mailer import BoundedSession
 from settings import Settings, get_settings
 from tenants.accounts import policy, registry
-from tenants.chats import mailed, store
+from tenants.chats import mail_changes, store
 from tenants.chats.mail import Reference
 from tenants.chats.records import Body, Chat
 from tenants.core.context import Tenant, acting_as
@@ -188,7 +188,7 @@ def _named(reference: Reference) -> Chat | None:
 
 def _store(chat: Chat, read: Incoming) -> None:
     if read.kind == "bounce":
-        mailed.note_undelivered(chat.chat_id, "returned")
+        mail_changes.note_undelivered(chat.chat_id, "returned")
         return
     if read.kind != "answer":
         log.info("an e-mail for chat %s is not taken: %s", chat.chat_id, read.kind)
@@ -196,5 +196,7 @@ def _store(chat: Chat, read: Incoming) -> None:
     notice = queued_notice(chat)
     words = read.text or text("mail.attachments_only", chat.locale)
     body: Body = {"email": {"from": read.sender, "attachments": read.attachments}}
-    if not mailed.receive(chat.chat_id, words, client_id=mailed.PREFIX + read.digest, body=body, notice=notice):
+    if not mail_changes.receive(
+        chat.chat_id, words, client_id=mail_changes.PREFIX + read.digest, body=body, notice=notice
+    ):
         log.warning("chat %s gets too many e-mails", chat.chat_id)

@@ -17,7 +17,7 @@ from pipelines import mailer
 from pipelines.mailer import Mail, MailFailed
 from settings import get_settings
 from tenants.accounts import policy, registry
-from tenants.chats import mail, mailed, outbox, store
+from tenants.chats import mail, mail_changes, outbox, store
 from tenants.chats.mail import Reference
 from tenants.chats.outbox import Delivery
 from tenants.chats.records import Chat, Message
@@ -52,7 +52,7 @@ def deliver(delivery: Delivery) -> None:
     except MailFailed as failed:
         log.warning("e-mail %s: %s", delivery.delivery_id, failed.fault)
         if outbox.settle(delivery, fault=failed.fault, final=failed.final) == "dead" and "chat_id" in data:
-            mailed.note_undelivered(data["chat_id"], failed.fault)
+            mail_changes.note_undelivered(data["chat_id"], failed.fault)
         return
     outbox.settle(delivery)
 
@@ -66,7 +66,7 @@ def _send_reply(chat_id: str, delivery: Delivery) -> None:
         outbox.settle(delivery, sent=False)
         return
     mailer.send(_reply(chat, address, unread, delivery))
-    mailed.note_sent(chat.chat_id, unread[-1].seq)
+    mail_changes.note_sent(chat.chat_id, unread[-1].seq)
     outbox.settle(delivery)
 
 

@@ -18,7 +18,7 @@ from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
-from tenants.chats import conversations, room, store
+from tenants.chats import conversations, store, text_quota
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
@@ -322,7 +322,7 @@ async def test_an_edit_without_room_leaves_the_answer_in_progress(monkeypatch: p
         asked = await chats.post(chat.chat_id, "Где заказ?")
         assert await asyncio.to_thread(begun.wait, SECONDS)
         with monkeypatch.context() as full:
-            full.setattr(room, "check", is_full)
+            full.setattr(text_quota, "check", is_full)
             with pytest.raises(RateLimited):
                 await chats.edit(chat.chat_id, asked.message.message_id, "Где мой заказ?")
         refused.set()

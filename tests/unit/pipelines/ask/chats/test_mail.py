@@ -13,7 +13,7 @@ from pipelines.ask.chats.mailbox import Mailbox
 from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import mail, mailed, outbox, store, webhooks
+from tenants.chats import mail, mail_changes, outbox, store, webhooks
 from tenants.chats.records import BotReply, Chat, HandoffRequest, Message
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tests.mail_servers import MailFolder, MailServer, holding_mail, receiving_mail
@@ -257,7 +257,7 @@ def test_a_returned_email_is_shown_at_the_desk(chat: Chat, server: MailServer, f
 def test_a_chat_takes_only_so_many_emails(
     chat: Chat, server: MailServer, folder: MailFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mailed, "MAILS_PER_HOUR", 2)
+    monkeypatch.setattr(mail_changes, "MAILS_PER_HOUR", 2)
     got = sent(chat, server)
     folder.mails += [answer(got, "а" * number) for number in range(1, 6)]
     folder.mails += [report_of(got)] * 3
@@ -304,7 +304,7 @@ def test_an_email_that_cannot_be_stored_does_not_block_the_rest(
 ) -> None:
     got = sent(chat, server)
     folder.mails += [answer(got, "Раз"), answer(got, "Дважды")]
-    receive, failures = mailed.receive, list[str]()
+    receive, failures = mail_changes.receive, list[str]()
 
     def failing(chat_id: str, text: str, **given: object) -> bool:
         if text == "Раз":
@@ -312,7 +312,7 @@ def test_an_email_that_cannot_be_stored_does_not_block_the_rest(
             raise OSError
         return receive(chat_id, text, **given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(mailed, "receive", failing)
+    monkeypatch.setattr(mail_changes, "receive", failing)
     mailbox = Mailbox()
     for _ in range(4):
         with pytest.raises(OSError):  # noqa: PT011

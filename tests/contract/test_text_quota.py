@@ -8,7 +8,7 @@ import pytest
 from settings import Settings
 from tenants.access.tables import SpendingRow
 from tenants.accounts.registry import Registry
-from tenants.chats import branches, files, room, store
+from tenants.chats import branches, files, store, text_quota
 from tenants.chats.records import Body, Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import RateLimited, TryAgain
@@ -44,7 +44,7 @@ def accepted(write: Callable[[], object]) -> int:
 
 def test_a_tenant_writes_so_many_bytes_a_day(chat: Chat, records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     limited = records.model_copy(update={"chat_bytes_per_day": 5_000})
-    monkeypatch.setattr(room, "get_settings", lambda: limited)
+    monkeypatch.setattr(text_quota, "get_settings", lambda: limited)
     webhook("chat.message")
     branches.start(chat, store.messages(chat.chat_id))
     first = store.post(chat.chat_id, "ы" * 700, client_id="c1")
@@ -107,10 +107,10 @@ def test_a_branch_takes_as_many_russian_turns_as_english_ones(chat: Chat, monkey
 def test_texts_after_a_savepoint_are_counted_once(chat: Chat) -> None:
     with database.writing() as session:
         before = session.locked(SpendingRow, day=datetime.now(UTC).date().isoformat(), usd=0.0).chat_bytes
-        room.count(session, "ы" * 50)
+        text_quota.count(session, "ы" * 50)
         with session.begin_nested():
-            room.count(session, "ы" * 20)
-        room.count(session, "ы" * 500)
+            text_quota.count(session, "ы" * 20)
+        text_quota.count(session, "ы" * 500)
     with database.reading() as session:
         row = session.find(SpendingRow, datetime.now(UTC).date().isoformat())
         assert row is not None
