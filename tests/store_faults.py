@@ -27,7 +27,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit.spool import Spool
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault
-from tenants.index.edge import EdgeCollection
+from tenants.index.qdrant_edge import EdgeCollection
 from tenants.storage import database, disk, files
 from tenants.work import claims, uploads
 from tests import fake_qdrant

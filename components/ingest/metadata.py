@@ -33,7 +33,7 @@ from components.ingest.document import SourceDocument
 from components.turn import DocumentStatus, EdgeKind, Trust
 from tenants.core.errors import Invalid
 from tenants.core.json import Json
-from tenants.knowledge.edges import Edge
+from tenants.knowledge.document_edges import Edge
 from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
 MAX_ID_LENGTH = 500

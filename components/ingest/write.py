@@ -32,8 +32,8 @@ from tenants.core.json import Json
 from tenants.core.points import Dense
 from tenants.index import open_collection
 from tenants.index.protocol import Collection
+from tenants.knowledge import document_edges, lexicon, relations, versions, writing
 from tenants.knowledge import documents as stored_documents
-from tenants.knowledge import edges, lexicon, relations, versions, writing
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.lexicon import ChunkTerms
 from tenants.knowledge.versions import DocumentVersion
@@ -119,7 +119,7 @@ def within_limit(revisions: Sequence[Revision]) -> tuple[list[Revision], list[Re
         if growth > max(0, room):
             error = TooLarge("knowledge_base_full", limit=limit)
         elif more > max(0, room_for_relations):
-            error = Invalid("relations_too_many", limit=edges.MAX_RELATIONS)
+            error = Invalid("relations_too_many", limit=document_edges.MAX_RELATIONS)
         else:
             room -= growth
             room_for_relations -= more

@@ -16,7 +16,7 @@ from tenants.index import open_collection
 from tenants.knowledge import documents as records
 from tenants.knowledge import relations
 from tenants.knowledge.contradictions import Side
-from tenants.knowledge.edges import SUPERSEDES, Edge
+from tenants.knowledge.document_edges import SUPERSEDES, Edge
 from tenants.knowledge.relations import Relations
 
 _KINDS: Mapping[str, EdgeKind] = {kind: kind for kind in get_args(EdgeKind)}

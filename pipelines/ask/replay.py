@@ -32,7 +32,7 @@ from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
 from tenants.audit.search import Record
 from tenants.core import context
-from tenants.knowledge.trial import TrialDocument, including
+from tenants.knowledge.trial_document import TrialDocument, including
 
 Change: TypeAlias = Literal["outcome", "reason", "answer", "citations"]
 

@@ -20,7 +20,7 @@ from components.ingest.encode import payload_of
 from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
 from components.ingest.inspection import InspectedChunk, inspect
 from components.ingest.parse import ArticleParser
-from components.ingest.trial import on_trial
+from components.ingest.trial_encoding import on_trial
 from components.ingest.write import ChunkWriter, remove_documents, within_limit
 from components.language.encoder_settings import settings_from
 from pipelines import definition
@@ -33,7 +33,7 @@ from tenants.core.errors import CallerError, InternalFault, NotFound
 from tenants.core.points import Hit
 from tenants.knowledge import documents, generations, lexicon
 from tenants.knowledge.documents import DocumentRecord
-from tenants.knowledge.trial import TrialDocument
+from tenants.knowledge.trial_document import TrialDocument
 
 log = logging.getLogger("opora.ingest")
 
@@ -172,7 +172,7 @@ class Ingest:
         return tuple(inspect(hits, lexicon.current().stems))
 
     def trial(self, article: SourceDocument) -> TrialDocument:
-        """Return an article for `tenants.knowledge.trial.including`. Raises `CallerError` if it would be refused."""
+        """Return an article for `trial_document.including`. Raises `CallerError` if it would be refused."""
         return on_trial(self._revision(article), self.encoder)
 
     def publish(self, article: SourceDocument) -> DocumentRecord:

@@ -29,13 +29,13 @@ from tenants.accounts.registry import Placement, TenantRecord
 from tenants.core.errors import IndexDamaged, InternalFault
 from tenants.core.names import collection_name, collection_of
 from tenants.core.scoped import scoped
-from tenants.index.edge import EdgeCollection, EdgeFolder
 from tenants.index.protocol import Collection, EmptyCollection, Engine
+from tenants.index.qdrant_edge import EdgeCollection, EdgeFolder
 from tenants.index.remote import IndexListener, RemoteFolder
-from tenants.index.trial import TrialCollection
-from tenants.knowledge import generations, trial
+from tenants.index.trial_collection import TrialCollection
+from tenants.knowledge import generations, trial_document
 from tenants.knowledge.generations import Current, Generation
-from tenants.knowledge.trial import TrialDocument
+from tenants.knowledge.trial_document import TrialDocument
 
 IN_FLIGHT = timedelta(minutes=2)
 """Time for which a replaced generation may still be searched: the longest turn, plus the time until other processes
@@ -88,7 +88,7 @@ def open_collection(
     """
     tenant = registry.current()
     placement = tenant.placement if generation is None else tenant.placement.at(generation)
-    document = None if create or generation is not None else trial.current(tenant.tenant_id)
+    document = None if create or generation is not None else trial_document.current(tenant.tenant_id)
     if document is not None:
         return _on_trial(_open_stored(tenant, placement), document)
     return _open_stored(tenant, placement, create=create, encoder=encoder, dimensions=dimensions)
@@ -397,7 +397,7 @@ def _embedded(settings: Settings) -> Engine:
 
 def _server(settings: Settings) -> Engine:
     # The client takes seconds of CPU to import, which the embedded engine should not pay for.
-    from tenants.index.server import QdrantServer
+    from tenants.index.qdrant_server import QdrantServer
 
     return QdrantServer(
         settings.qdrant_url,

@@ -46,12 +46,12 @@ from tenants.core.errors import Busy, InternalFault
 from tenants.core.json import Json
 from tenants.core.points import Point, Vector
 from tenants.index.access import open_collection
-from tenants.index.edge import EdgeCollection
-from tenants.index.edge_client import EdgeClient
 from tenants.index.layout import DENSE, SPARSE
 from tenants.index.protocol import Collection, EmptyCollection
+from tenants.index.qdrant_edge import EdgeCollection
+from tenants.index.qdrant_edge_client import EdgeClient
+from tenants.index.qdrant_server import ServerCollection
 from tenants.index.remote import RemoteCollection
-from tenants.index.server import ServerCollection
 from tenants.knowledge import documents as records
 from tenants.knowledge import lexicon, relations, writing
 from tenants.knowledge.documents import DocumentRecord

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from tenants.accounts.registry import changing_relations
 from tenants.core import context
 from tenants.core.errors import Invalid
-from tenants.knowledge.edges import MAX_LISTED, check_room
+from tenants.knowledge.document_edges import MAX_LISTED, check_room
 from tenants.knowledge.tables import AgreementRow
 from tenants.storage.mapping import read, selected
 

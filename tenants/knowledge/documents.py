@@ -14,7 +14,7 @@ from tenants.accounts import registry
 from tenants.core import context
 from tenants.core.batches import batches
 from tenants.core.json import Json
-from tenants.knowledge import relations, trial, versions
+from tenants.knowledge import relations, trial_document, versions
 from tenants.knowledge.tables import DocumentRow, DocumentVersionRow, DocumentVoteRow
 from tenants.knowledge.versions import DocumentVersion
 from tenants.storage import database
@@ -65,7 +65,7 @@ class DocumentRecord:
 
 def get(doc_id: str) -> DocumentRecord | None:
     """Return the document; None if the tenant has none with this id."""
-    document = trial.current(context.current().tenant_id)
+    document = trial_document.current(context.current().tenant_id)
     if document is not None and document.record.doc_id == doc_id:
         return document.record
     with database.reading() as session:
@@ -81,7 +81,7 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
         for batch in batches(doc_ids):
             for row in session.scalars(select(DocumentRow).where(DocumentRow.doc_id.in_(batch))):
                 records[row.doc_id] = record_of(DocumentRecord, row)
-    document = trial.current(tenant_id)
+    document = trial_document.current(tenant_id)
     if document is not None and document.record.doc_id in doc_ids:
         records[document.record.doc_id] = document.record
     return records

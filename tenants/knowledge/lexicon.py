@@ -22,9 +22,9 @@ from sqlalchemy import ColumnElement, delete, select
 
 from tenants.accounts import registry
 from tenants.core import context
-from tenants.knowledge import trial
+from tenants.knowledge import trial_document
 from tenants.knowledge.tables import LexiconPartRow
-from tenants.knowledge.trial import TrialDocument
+from tenants.knowledge.trial_document import TrialDocument
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.sessions import TenantSession
@@ -89,7 +89,7 @@ def current() -> Lexicon:
     """Return the tenant's lexicon, at most seconds behind another process and never behind this one. It includes a
     document on trial.
     """
-    document = trial.current(context.current().tenant_id)
+    document = trial_document.current(context.current().tenant_id)
     return stored() if document is None else _with_trial(stored(), document)
 
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from tenants.accounts.registry import changing_relations
 from tenants.core.errors import NotFound
-from tenants.knowledge.edges import MAX_LISTED, check_room
+from tenants.knowledge.document_edges import MAX_LISTED, check_room
 from tenants.knowledge.tables import DocumentRow, RejectedRow
 from tenants.storage.mapping import columns_of, read, record_of, selected
 

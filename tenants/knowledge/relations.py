@@ -12,9 +12,9 @@ from sqlalchemy import and_, func, or_, select
 
 from tenants.accounts import registry
 from tenants.core.batches import batches
-from tenants.knowledge import agreements, contradictions, edges, rejected
+from tenants.knowledge import agreements, contradictions, document_edges, rejected
 from tenants.knowledge.contradictions import Contradiction
-from tenants.knowledge.edges import SUPERSEDES, Edge, count_relations
+from tenants.knowledge.document_edges import SUPERSEDES, Edge, count_relations
 from tenants.knowledge.rejected import Rejected
 from tenants.knowledge.tables import AgreementRow, ContradictionRow, DocumentRow, EdgeRow, RejectedRow
 from tenants.storage import database
@@ -69,7 +69,7 @@ def room_of(doc_ids: Sequence[str]) -> tuple[int, Mapping[str, int]]:
             for owner in (EdgeRow.from_doc, RejectedRow.doc_id):
                 counted = select(owner, func.count()).where(owner.in_(batch)).group_by(owner)
                 held.update({str(doc_id): count for doc_id, count in session.execute(counted)})
-        return max(0, edges.MAX_RELATIONS - count_relations(session)), held
+        return max(0, document_edges.MAX_RELATIONS - count_relations(session)), held
 
 
 def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:
@@ -141,7 +141,7 @@ def _key(one: Edge | Rejected) -> Hashable:
 def _load() -> Relations:
     by_document: dict[str, list[Edge]] = defaultdict(list)
     successors: dict[str, str] = {}
-    for edge in edges.all():
+    for edge in document_edges.all():
         if not edge.weight:
             continue
         by_document[edge.from_doc].append(edge)

@@ -14,7 +14,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, TooLarge
 from tenants.index import open_collection
-from tenants.knowledge import edges
+from tenants.knowledge import document_edges
 from tenants.work import claims
 from tests.attack.attacking import ATTACKER
 from tests.service.serving import in_force
@@ -44,7 +44,7 @@ def test_a_tenant_stores_no_more_chunks_than_it_may(tmp_path: Path) -> None:
 
 
 def test_a_tenant_declares_no_more_relations_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edges, "MAX_RELATIONS", 3)
+    monkeypatch.setattr(document_edges, "MAX_RELATIONS", 3)
     ingest = Ingest()
 
     def declaring(doc_id: str, *others: str) -> SourceDocument:
@@ -61,6 +61,6 @@ def test_a_tenant_declares_no_more_relations_than_it_may(tmp_path: Path, monkeyp
         assert ingest.run([declaring("d", "x", "y")]).added == 1
         with pytest.raises(Invalid, match="relations_too_many"):
             Library(ingest.rewrite).restore("a", 1)
-        assert {edge.from_doc for edge in edges.all()} == {"d"}
+        assert {edge.from_doc for edge in document_edges.all()} == {"d"}
         claims.close_all()
         index.close_all()

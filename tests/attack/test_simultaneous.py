@@ -20,8 +20,8 @@ from tenants.core.errors import Invalid, NotFound, OporaError, TryAgain
 from tenants.desk import articles, invitations, operators, replies
 from tenants.desk.articles import Draft
 from tenants.desk.tables import InvitationRow
-from tenants.knowledge import edges, gaps, rejected, tools
-from tenants.knowledge.edges import Edge
+from tenants.knowledge import document_edges, gaps, rejected, tools
+from tenants.knowledge.document_edges import Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.knowledge.tables import DocumentRow, EdgeRow, GapRow
 from tenants.knowledge.tools import Tool
@@ -138,7 +138,7 @@ def remove_gap(session: TenantSession) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "refusal"),
     [
-        (add_edge, lambda: edges.put(EDGE), TryAgain),
+        (add_edge, lambda: document_edges.put(EDGE), TryAgain),
         (remove_gap, lambda: gaps.decide(["gap"], "dismissed"), NotFound),
     ],
 )

@@ -12,9 +12,9 @@ from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound
-from tenants.knowledge import agreements, documents, edges, rejected, relations
+from tenants.knowledge import agreements, document_edges, documents, rejected, relations
+from tenants.knowledge.document_edges import Edge
 from tenants.knowledge.documents import DocumentRecord
-from tenants.knowledge.edges import Edge
 from tenants.knowledge.rejected import Rejected
 from tenants.storage import database
 
@@ -41,17 +41,17 @@ def declared(kind: str = "supersedes", from_doc: str = "new", to_doc: str = "old
 
 
 def test_an_edge_is_seen_from_both_of_its_documents(acme: Tenant) -> None:
-    edge = edges.put(Edge("new", "related_to", "old", 0.5))
-    assert edges.of("new") == edges.of("old") == edges.all() == (edge,)
+    edge = document_edges.put(Edge("new", "related_to", "old", 0.5))
+    assert document_edges.of("new") == document_edges.of("old") == document_edges.all() == (edge,)
     assert relations.current().edges == {"new": (edge,), "old": (edge,)}
 
 
 def test_there_is_one_of_a_kind_in_one_direction(acme: Tenant) -> None:
-    edges.put(Edge("new", "related_to", "old", 0.5))
-    edges.put(Edge("new", "related_to", "old", 0.75))
-    edges.put(Edge("old", "related_to", "new", 0.25))
-    edges.put(Edge("new", "depends_on", "old"))
-    assert [edge.weight for edge in edges.of("new")] == [1.0, 0.75, 0.25]
+    document_edges.put(Edge("new", "related_to", "old", 0.5))
+    document_edges.put(Edge("new", "related_to", "old", 0.75))
+    document_edges.put(Edge("old", "related_to", "new", 0.25))
+    document_edges.put(Edge("new", "depends_on", "old"))
+    assert [edge.weight for edge in document_edges.of("new")] == [1.0, 0.75, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -65,34 +65,34 @@ def test_there_is_one_of_a_kind_in_one_direction(acme: Tenant) -> None:
 )
 def test_invalid_edges_are_refused(acme: Tenant, edge: Edge, code: str) -> None:
     with pytest.raises(Invalid) as refused:
-        edges.put(edge)
+        document_edges.put(edge)
     assert refused.value.code == code
-    assert edges.all() == ()
+    assert document_edges.all() == ()
 
 
 @pytest.mark.parametrize("edge", [Edge("new", "related_to", "none"), Edge("none", "related_to", "new")])
 def test_an_operator_can_link_only_existing_documents(acme: Tenant, edge: Edge) -> None:
     with pytest.raises(NotFound, match="document_unknown"):
-        edges.put(edge)
+        document_edges.put(edge)
 
 
 @pytest.mark.parametrize("gone", ["old", "new"])
 def test_removing_a_document_removes_its_edges(acme: Tenant, gone: str) -> None:
-    edges.put(Edge("new", "related_to", "old"))
-    edges.put(Edge("new", "related_to", "third"))
+    document_edges.put(Edge("new", "related_to", "old"))
+    document_edges.put(Edge("new", "related_to", "third"))
     documents.remove(gone)
-    assert {edge.to_doc for edge in edges.all()} == ({"third"} if gone == "old" else set())
+    assert {edge.to_doc for edge in document_edges.all()} == ({"third"} if gone == "old" else set())
     assert not relations.current().edges.get(gone)
 
 
 def test_a_declared_edge_waits_for_its_other_document(acme: Tenant) -> None:
     relations.declare(["new"], [declared()], [])
     documents.remove("old")
-    assert edges.of("old") == (declared(),)
+    assert document_edges.of("old") == (declared(),)
     documents.put(record("old"))
     assert relations.current().successors == {"old": "new"}
     documents.remove("new")
-    assert edges.all() == ()
+    assert document_edges.all() == ()
 
 
 def test_edges_no_longer_declared_are_removed(acme: Tenant) -> None:
@@ -100,16 +100,16 @@ def test_edges_no_longer_declared_are_removed(acme: Tenant) -> None:
     relations.declare(["new"], [declared(), declared("depends_on", to_doc="third")], [approach])
     assert rejected.all() == (approach,)
     relations.declare(["new", "third"], [declared("depends_on", to_doc="third", weight=0.5)], [])
-    assert [(edge.kind, edge.weight) for edge in edges.all()] == [("depends_on", 0.5)]
+    assert [(edge.kind, edge.weight) for edge in document_edges.all()] == [("depends_on", 0.5)]
     assert rejected.all() == ()
 
 
 def test_operators_override_declared_edges(acme: Tenant) -> None:
     relations.declare(["new"], [declared()], [Rejected("Вернуть", "так сказано", "2026-01-31", "new", declared=True)])
-    edges.put(Edge("new", "supersedes", "old", 0.0))
+    document_edges.put(Edge("new", "supersedes", "old", 0.0))
     rejected.put(Rejected("вернуть", "так решено", "2026-02-01", "new"))
     relations.declare(["new"], [declared()], [Rejected("Вернуть", "так сказано", "2026-01-31", "new", declared=True)])
-    assert edges.all() == (Edge("new", "supersedes", "old", 0.0),)
+    assert document_edges.all() == (Edge("new", "supersedes", "old", 0.0),)
     assert [approach.reason for approach in rejected.all()] == ["так решено"]
     assert relations.current().successors == {}
     assert relations.current().edges == {}
@@ -125,12 +125,12 @@ def test_a_status_that_an_operator_set_stands_over_an_edge(acme: Tenant) -> None
 
 
 def test_an_edge_that_is_not_there_cannot_be_removed(acme: Tenant) -> None:
-    edges.put(Edge("new", "related_to", "old"))
+    document_edges.put(Edge("new", "related_to", "old"))
     for absent in (("old", "related_to", "new"), ("new", "depends_on", "old")):
         with pytest.raises(NotFound, match="edge_unknown"):
-            edges.remove(*absent)
-    edges.remove("new", "related_to", "old")
-    assert edges.all() == ()
+            document_edges.remove(*absent)
+    document_edges.remove("new", "related_to", "old")
+    assert document_edges.all() == ()
 
 
 def test_a_rejected_approach_comes_and_goes(acme: Tenant) -> None:
@@ -155,21 +155,21 @@ def test_a_rejected_approach_is_gone_with_its_document(acme: Tenant) -> None:
 
 
 def test_relations_are_isolated_between_tenants(acme: Tenant) -> None:
-    edge, approach = edges.put(Edge("new", "supersedes", "old")), rejected.put(Rejected("Вернуть"))
+    edge, approach = document_edges.put(Edge("new", "supersedes", "old")), rejected.put(Rejected("Вернуть"))
     assert relations.current().successors == {"old": "new"}
     with acting_as(OTHER):
         assert relations.current() == relations.NONE
-        assert (edges.all(), edges.of("old"), rejected.all()) == ((), (), ())
+        assert (document_edges.all(), document_edges.of("old"), rejected.all()) == ((), (), ())
         with pytest.raises(NotFound):
-            edges.remove("new", "supersedes", "old")
+            document_edges.remove("new", "supersedes", "old")
         with pytest.raises(NotFound):
             rejected.remove(approach.rejected_id)
-        edges.put(Edge("old", "supersedes", "new"))
+        document_edges.put(Edge("old", "supersedes", "new"))
         rejected.put(Rejected("Обменять"))  # as many changes as Acme's
         assert relations.current().successors == {"new": "old"}
         relations.declare(["new", "old"], [], [])
         documents.remove("new", "old")
-    assert (edges.all(), rejected.all()) == ((edge,), (approach,))
+    assert (document_edges.all(), rejected.all()) == ((edge,), (approach,))
     assert relations.current().successors == {"old": "new"}
 
 
@@ -179,7 +179,7 @@ def test_a_tenant_without_relations_costs_no_query(acme: Tenant, records: Settin
     event.listen(database.engine(records), "before_cursor_execute", lambda *said: queries.append(said[2]))
     assert relations.current() is relations.NONE
     assert queries == []
-    edges.put(Edge("new", "supersedes", "old"))
+    document_edges.put(Edge("new", "supersedes", "old"))
     known = relations.current()
     registry.current()
     queries.clear()
@@ -197,30 +197,30 @@ def test_the_last_declaration_is_stored(acme: Tenant, runs: list[list[Edge]]) ->
     for declarations in runs:
         relations.declare(["new"], declarations, [])
     last = {(edge.kind, edge.to_doc): edge for edge in runs[-1]}
-    assert set(edges.all()) == set(last.values())
+    assert set(document_edges.all()) == set(last.values())
     assert set(relations.current().edges.get("new", ())) == {edge for edge in last.values() if edge.weight}
 
 
 def test_a_tenant_has_so_many_relations(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edges, "MAX_RELATIONS", 3)
+    monkeypatch.setattr(document_edges, "MAX_RELATIONS", 3)
     with acting_as(OTHER):
-        edges.put(Edge("new", "related_to", "old"))
+        document_edges.put(Edge("new", "related_to", "old"))
     relations.declare(["new"], [declared()], [])
     rejected.put(Rejected("Вернуть наличными"))
     agreements.put("1", "new", "2", "old")
     new: tuple[Callable[[], object], ...] = (
-        lambda: edges.put(Edge("new", "related_to", "old")),
+        lambda: document_edges.put(Edge("new", "related_to", "old")),
         lambda: rejected.put(Rejected("Склеить")),
         lambda: agreements.put("1", "new", "3", "old"),
     )
     for put in new:
         with pytest.raises(Invalid, match="relations_too_many"):
             put()
-    edges.put(Edge("new", "supersedes", "old", 0.5))
+    document_edges.put(Edge("new", "supersedes", "old", 0.5))
     rejected.put(Rejected("вернуть наличными", "нельзя"))
     agreements.put("2", "old", "1", "new")
     agreements.remove("1", "2")
-    edges.put(Edge("new", "related_to", "old"))
+    document_edges.put(Edge("new", "related_to", "old"))
 
 
 def test_many_declarations_are_written_in_short_transactions(acme: Tenant, records: Settings) -> None:
@@ -233,4 +233,4 @@ def test_many_declarations_are_written_in_short_transactions(acme: Tenant, recor
     relations.declare(doc_ids, ties, [])
     assert written > 2
     assert len(commits) == written, "nothing has changed"
-    assert len(edges.all()) == len(ties)
+    assert len(document_edges.all()) == len(ties)

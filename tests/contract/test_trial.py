@@ -15,8 +15,8 @@ from tenants.core.context import Tenant
 from tenants.core.errors import InternalFault, Invalid, NotFound
 from tenants.core.points import Conditions, Hit, Point, Vector
 from tenants.index import DENSE, Collection, open_collection
-from tenants.knowledge import documents, lexicon, trial
-from tenants.knowledge.trial import TrialDocument, WrittenChunks
+from tenants.knowledge import documents, lexicon, trial_document
+from tenants.knowledge.trial_document import TrialDocument, WrittenChunks
 from tests.contract.test_dense import named
 
 SHELF = (
@@ -58,7 +58,7 @@ def terms() -> tuple[int, dict[str, int], dict[str, int]]:
 def test_a_new_article_is_found_on_trial_as_it_is_once_published(tenant: Tenant, ingest: Ingest) -> None:
     ingest.run(SHELF)
     before, terms_before = everything(), terms()
-    with trial.including(ingest.trial(ARTICLE)):
+    with trial_document.including(ingest.trial(ARTICLE)):
         on_trial_hits, on_trial_terms = everything(), terms()
         record = documents.get("article")
         ids = [hit.id for hit in open_collection().scan()]
@@ -78,7 +78,7 @@ def test_a_new_article_is_found_on_trial_as_it_is_once_published(tenant: Tenant,
 def test_a_new_version_stands_in_for_the_one_in_force(tenant: Tenant, ingest: Ingest) -> None:
     ingest.run(SHELF)
     ingest.publish(ARTICLE)
-    with trial.including(ingest.trial(REVISED)):
+    with trial_document.including(ingest.trial(REVISED)):
         hits = {hit.payload["content"] for hit in open_collection().scan()}
         found, counted = everything(), terms()
         assert not any("Без банка" in str(content) for content in hits)
@@ -92,7 +92,7 @@ def test_a_new_version_stands_in_for_the_one_in_force(tenant: Tenant, ingest: In
 
 def test_the_first_article_of_a_tenant_can_be_tried(tenant: Tenant, ingest: Ingest) -> None:
     document = ingest.trial(ARTICLE)
-    with trial.including(document):
+    with trial_document.including(document):
         found = everything()
         assert found[QUESTIONS[0]]["text-sparse"]
     assert open_collection().count() == 0
@@ -102,7 +102,7 @@ def test_the_first_article_of_a_tenant_can_be_tried(tenant: Tenant, ingest: Inge
 
 def test_another_tenant_and_writers_see_nothing_of_it(tenant: Tenant, ingest: Ingest) -> None:
     ingest.run(SHELF)
-    with trial.including(ingest.trial(ARTICLE)):
+    with trial_document.including(ingest.trial(ARTICLE)):
         with pytest.raises(InternalFault, match="index_on_trial"):
             open_collection().delete(["x"])
         assert open_collection(create=True).count() == len(documents.all()) == len(SHELF)
@@ -131,7 +131,7 @@ def test_dense_vectors_of_a_document_on_trial_are_compared_too(tenant: Tenant) -
     document = TrialDocument(
         tenant.tenant_id, record, WrittenChunks([point(3, (2.0, 2.0))]), encoder="dense", dimensions=2
     )
-    with trial.including(document):
+    with trial_document.including(document):
         tried = open_collection().search({DENSE: (1.0, 0.2), "text-sparse": {3: 1.0}}, limit=9)
         [fetched] = open_collection().fetch([named(3)], dense=True)
     collection.upsert([point(3, (2.0, 2.0))])

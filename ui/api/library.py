@@ -23,9 +23,9 @@ from pipelines.routes import OpenRouter
 from settings import Settings
 from tenants.core.json import Json
 from tenants.core.validation import FrozenModel
-from tenants.knowledge import edges
+from tenants.knowledge import document_edges
 from tenants.knowledge.catalogue import Page, Selection
-from tenants.knowledge.edges import Edge
+from tenants.knowledge.document_edges import Edge
 from tenants.knowledge.versions import DocumentVersion
 
 _LIST = "/documents"
@@ -228,7 +228,7 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
         text=library.version(doc_id, query.version).text if "text" in parts else None,
         chunks=library.chunks(doc_id) if "chunks" in parts else None,
         versions=_version_parts(library.versions(doc_id), record.version) if "versions" in parts else None,
-        edges=edges.of(doc_id) if "edges" in parts else None,
+        edges=document_edges.of(doc_id) if "edges" in parts else None,
     )
 
 

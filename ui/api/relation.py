@@ -12,9 +12,9 @@ from components.turn import EdgeKind
 from pipelines.ask.articles import contradictions
 from pipelines.ask.articles.contradictions import Contradiction
 from pipelines.routes import OpenRouter, opens
-from tenants.knowledge import agreements, edges, rejected
+from tenants.knowledge import agreements, document_edges, rejected
 from tenants.knowledge.agreements import Agreement
-from tenants.knowledge.edges import MAX_LISTED, MAX_RELATIONS, Edge
+from tenants.knowledge.document_edges import MAX_LISTED, MAX_RELATIONS, Edge
 from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 from ui.api.library import Day, Id, Request
 
@@ -116,20 +116,20 @@ router = OpenRouter("ingest", limit=20_000, tags=["relations"])
 @router.get(_EDGES)
 def list_edges(query: Annotated[EdgesQuery, Query()]) -> EdgesAnswer:
     """List edges, or those of one document in both directions."""
-    return EdgesAnswer(edges=edges.page(query.doc_id, limit=query.limit, offset=query.offset))
+    return EdgesAnswer(edges=document_edges.page(query.doc_id, limit=query.limit, offset=query.offset))
 
 
 @router.put(_EDGES)
 def put_edge(body: EdgeRequest) -> Edge:
     """Add an edge, or replace the existing one of this kind between the two documents."""
-    return edges.put(body.edge())
+    return document_edges.put(body.edge())
 
 
 @router.delete(_EDGES)
 def remove_edge(query: Annotated[EdgeKey, Query()]) -> EdgesAnswer:
     """Remove an edge. Returns the first page of the remaining edges of its `from_doc`."""
-    edges.remove(query.from_doc, query.kind, query.to_doc)
-    return EdgesAnswer(edges=edges.of(query.from_doc))
+    document_edges.remove(query.from_doc, query.kind, query.to_doc)
+    return EdgesAnswer(edges=document_edges.of(query.from_doc))
 
 
 @router.get(_REJECTED)

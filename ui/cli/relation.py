@@ -9,7 +9,7 @@ from pipelines.ask.articles import contradictions
 from pipelines.ask.articles.contradictions import Contradiction
 from pipelines.problems import refused_as
 from tenants.core.errors import Invalid
-from tenants.knowledge import agreements, edges, rejected
+from tenants.knowledge import agreements, document_edges, rejected
 from tenants.knowledge.agreements import Agreement
 from ui.api.relation import EdgeRequest, EdgesAnswer, RejectedAnswer, RejectedRequest
 from ui.cli.terminal import CommandGroup, print_table
@@ -42,7 +42,7 @@ def _print_rejected(answer: RejectedAnswer) -> None:
 
 @edge_group.tenant_command("list", show=_print_edges)
 def edge_list(doc: Annotated[str | None, typer.Option(help=message("help.doc"))] = None) -> EdgesAnswer:
-    return EdgesAnswer(edges=edges.page(doc, limit=None))
+    return EdgesAnswer(edges=document_edges.page(doc, limit=None))
 
 
 @edge_group.tenant_command("add")
@@ -52,13 +52,13 @@ def edge_add(
     to_doc: To,
     weight: Annotated[float, typer.Option(help=message("help.weight"))] = 1.0,
 ) -> None:
-    edges.put(_edge(from_doc, kind, to_doc, weight).edge())
+    document_edges.put(_edge(from_doc, kind, to_doc, weight).edge())
     typer.echo(message("edge_set", from_doc=from_doc, kind=kind, to_doc=to_doc, weight=f"{weight:g}"))
 
 
 @edge_group.tenant_command("remove")
 def edge_remove(from_doc: From, kind: Kind, to_doc: To) -> None:
-    edges.remove(from_doc, kind, to_doc)
+    document_edges.remove(from_doc, kind, to_doc)
     typer.echo(message("edge_removed", from_doc=from_doc, kind=kind, to_doc=to_doc))
 
 

@@ -18,7 +18,7 @@ from pipelines.ingest.library import Library
 from pipelines.routes import OpenRouter
 from tenants.core.errors import CallerError, Invalid
 from tenants.core.json import Json
-from tenants.knowledge import catalogue, edges, freshness, votes
+from tenants.knowledge import catalogue, document_edges, freshness, votes
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
 from ui.desk import document_view
@@ -143,7 +143,7 @@ def router(desk: Desk, library: Library) -> OpenRouter:
         weight: Annotated[float, Form(ge=0, le=1, allow_inf_nan=False)] = 1.0,
     ) -> Response:
         record = library.read(_readable(doc_id))
-        edges.put(document_view.edge_between(record.doc_id, choice, _readable(other).strip(), weight))
+        document_edges.put(document_view.edge_between(record.doc_id, choice, _readable(other).strip(), weight))
         return _back(record, "ties", "tied")
 
     @endpoints.post(f"{_LIST}/untie")
@@ -155,7 +155,7 @@ def router(desk: Desk, library: Library) -> OpenRouter:
         to_doc: Annotated[str, Form(min_length=1, max_length=500)],
     ) -> Response:
         record = library.read(_readable(doc_id))
-        edges.remove(_readable(from_doc), kind, _readable(to_doc))
+        document_edges.remove(_readable(from_doc), kind, _readable(to_doc))
         return _back(record, "ties", "untied")
 
     return endpoints
@@ -191,7 +191,7 @@ def _document(
         parts = _versions(library, record, version)
     elif part == "ties":
         offered = catalogue.page(catalogue.EVERYTHING, limit=_OFFERED).documents
-        known = document_view.ties(record.doc_id, edges.of(record.doc_id))
+        known = document_view.ties(record.doc_id, document_edges.of(record.doc_id))
         parts = {"ties": known, "choices": document_view.TIES, "offered": offered}
     return desk.page(
         "documents/one.html",

@@ -12,8 +12,8 @@ from components.turn import EdgeKind
 from tenants.core.errors import Invalid
 from tenants.core.json import Json
 from tenants.knowledge import documents
+from tenants.knowledge.document_edges import Edge
 from tenants.knowledge.documents import DocumentRecord
-from tenants.knowledge.edges import Edge
 
 Direction: TypeAlias = Literal["out", "in"]
 _LINES_COMPARED = 1_000

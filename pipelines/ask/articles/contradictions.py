@@ -13,8 +13,8 @@ from components.retrieve.reranker import precedence
 from components.turn import Passage
 from tenants.core.errors import NotFound
 from tenants.index import open_collection
-from tenants.knowledge import agreements, edges, relations
-from tenants.knowledge.edges import SUPERSEDES, Edge
+from tenants.knowledge import agreements, document_edges, relations
+from tenants.knowledge.document_edges import SUPERSEDES, Edge
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -73,7 +73,7 @@ def undecided() -> tuple[Contradiction, ...]:
 
 def supersede(newer: str, older: str) -> None:
     """Let a document go before another from now on. Raises `NotFound` with the code `document_unknown`."""
-    edges.put(Edge(newer, SUPERSEDES, older))
+    document_edges.put(Edge(newer, SUPERSEDES, older))
 
 
 def agree(chunk_id: str, other_chunk_id: str) -> None:

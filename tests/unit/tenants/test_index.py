@@ -11,7 +11,7 @@ from tenants import index
 from tenants.accounts.registry import Placement, Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.index import Collection
-from tenants.index.edge import EdgeCollection, EdgeFolder
+from tenants.index.qdrant_edge import EdgeCollection, EdgeFolder
 
 PATIENCE_SECONDS = 30
 

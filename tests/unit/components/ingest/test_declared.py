@@ -6,7 +6,7 @@ from components.ingest.document import SourceDocument
 from components.ingest.metadata import checked_metadata, declared_edges, declared_rejected
 from tenants.core.errors import Invalid
 from tenants.core.json import Json
-from tenants.knowledge.edges import Edge
+from tenants.knowledge.document_edges import Edge
 from tenants.knowledge.rejected import Rejected
 
 

@@ -16,7 +16,7 @@ from tenants.core.context import Tenant
 from tenants.core.errors import IndexDamaged, TryAgain
 from tenants.core.points import Hit
 from tenants.index import open_collection
-from tenants.index.edge import EdgeCollection
+from tenants.index.qdrant_edge import EdgeCollection
 from tenants.knowledge import documents, lexicon
 from tenants.storage import files
 from tenants.work import uploads

@@ -14,8 +14,8 @@ from pipelines.ingest.usecase import Ingest
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.json import Json
-from tenants.knowledge import edges, rejected
-from tenants.knowledge.edges import Edge
+from tenants.knowledge import document_edges, rejected
+from tenants.knowledge.document_edges import Edge
 from tenants.knowledge.rejected import Rejected
 
 QUESTION = "Как вернуть посуду?"
@@ -101,7 +101,7 @@ def ranks(turn: Turn) -> Sequence[str]:
 def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, NEW)
     assert ranks(ask(engine))[0] == "old.md"
-    edges.put(Edge("new.md", "supersedes", "old.md"))
+    document_edges.put(Edge("new.md", "supersedes", "old.md"))
     turn = ask(engine)
     assert ranks(turn) == ["new.md", "old.md"]
     assert {passage.status for passage in turn.evidence.passages if passage.doc_id == "old.md"} == {"superseded"}
@@ -111,7 +111,7 @@ def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shel
 def test_a_declared_replacement_applies_unless_an_operator_objects(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, declaring(NEW, supersedes="old.md"))
     assert ranks(ask(engine)) == ["new.md", "old.md"]
-    edges.put(Edge("new.md", "supersedes", "old.md", 0.0))
+    document_edges.put(Edge("new.md", "supersedes", "old.md", 0.0))
     assert ranks(ask(engine))[0] == "old.md"
 
 
@@ -134,7 +134,7 @@ def test_a_status_set_by_an_operator_lowers_rank_and_can_be_filtered(
 
 def test_related_passages_reach_the_answering_step_and_are_not_quoted(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, PACKING)
-    edges.put(Edge("packing.md", "related_to", "old.md", 0.5))
+    document_edges.put(Edge("packing.md", "related_to", "old.md", 0.5))
     turn = ask(engine)
     (related,) = turn.evidence.related
     assert (related.passage.doc_id, related.kind, related.weight) == ("packing.md", "related_to", 0.5)
@@ -152,8 +152,8 @@ def test_related_passages_reach_the_answering_step_and_are_not_quoted(engine: As
 
 def test_an_archived_document_is_related_to_nothing_and_filters_hold(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, declaring(PACKING, status="archived"), NEW)
-    edges.put(Edge("packing.md", "related_to", "old.md"))
-    edges.put(Edge("new.md", "related_to", "old.md"))
+    document_edges.put(Edge("packing.md", "related_to", "old.md"))
+    document_edges.put(Edge("new.md", "related_to", "old.md"))
     turn = ask(engine, filters=Filters(doc_ids=("old.md", "packing.md")))
     assert turn.evidence.related == ()
 
@@ -162,8 +162,8 @@ def test_edges_are_followed_one_hop_weightiest_first(engine: AskEngine, shelf: T
     numbers = range(25)
     ingest(OLD, *(document(f"far-{n}.md", f"Далёкое {n}", f"Совсем другое, номер {n}.") for n in numbers))
     for n in numbers:
-        edges.put(Edge("old.md", "depends_on", f"far-{n}.md", (n + 1) / 100))
-    edges.put(Edge("far-24.md", "depends_on", "far-0.md", 1.0))
+        document_edges.put(Edge("old.md", "depends_on", f"far-{n}.md", (n + 1) / 100))
+    document_edges.put(Edge("far-24.md", "depends_on", "far-0.md", 1.0))
     results = [related.passage.doc_id for related in ask(engine).evidence.related]
     assert results == [f"far-{n}.md" for n in reversed(range(5, 25))]
 

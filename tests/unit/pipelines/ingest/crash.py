@@ -29,7 +29,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.points import Hit
 from tenants.index import access, open_collection
-from tenants.index.edge import EdgeCollection, EdgeFolder
+from tenants.index.qdrant_edge import EdgeCollection, EdgeFolder
 from tenants.knowledge import documents, generations, lexicon
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.tables import LexiconPartRow

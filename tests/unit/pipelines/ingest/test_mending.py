@@ -21,7 +21,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, IndexDamaged, InternalFault, NotFound, TryAgain
 from tenants.index import open_collection
-from tenants.index.edge import EdgeCollection
+from tenants.index.qdrant_edge import EdgeCollection
 from tenants.storage import database
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 

@@ -96,7 +96,7 @@ def test_an_index_of_three_vectors_serves_until_its_rebuild(
     """As versions of the encoder up to 2 left it."""
     vectors = {"headings": {"fields": ["title", "heading"], "average_length": 8}}
     with monkeypatch.context() as former:
-        former.setattr("tenants.index.edge._config", _three_vectors)
+        former.setattr("tenants.index.qdrant_edge._config", _three_vectors)
         open_collection(create=True, encoder=json.dumps({"vectors": vectors, "version": "2"}))
     ingest.run(ARTICLES)
     shard = open_collection()._shard  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ from tenants.chats import store
 from tenants.core.context import COMMAND_LINE, Tenant, acting_as
 from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited, TryAgain
 from tenants.desk import sessions
-from tenants.knowledge.edges import Edge
+from tenants.knowledge.document_edges import Edge
 from tests import desk
 from ui.desk import chat, conversation
 from ui.desk.document_view import TIES, DiffLine, difference, edge_between

@@ -14,7 +14,7 @@ from tenants.core.json import Json
 from tenants.core.points import Conditions, Dense, Hit, Point, Sparse, Vector, Weights
 from tenants.index.layout import DENSE, SPARSE, check_queries, day_bounds
 from tenants.index.protocol import Collection
-from tenants.knowledge.trial import TrialDocument
+from tenants.knowledge.trial_document import TrialDocument
 
 
 class TrialCollection(Collection):

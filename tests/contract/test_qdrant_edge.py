@@ -14,7 +14,7 @@ from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
 from tenants.core.points import Point
-from tenants.index import edge, open_collection
+from tenants.index import open_collection, qdrant_edge
 from tenants.storage import disk
 from tenants.work import claims
 from tests.asking import question
@@ -67,7 +67,7 @@ def test_a_closed_collection_says_try_again() -> None:
 
 
 def test_compacting_on_close_keeps_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(edge, "_COMPACT_KILOBYTES", 1)
+    monkeypatch.setattr(qdrant_edge, "_COMPACT_KILOBYTES", 1)
     with acting_as(ACME):
         collection = open_collection(create=True)
         collection.upsert(points(range(1_000)))
@@ -87,8 +87,8 @@ def test_compacting_on_close_keeps_everything(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_written_chunks_are_compacted_in_quiet_moments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(edge, "_COMPACT_KILOBYTES", 1)
-    monkeypatch.setattr(edge, "_COMPACT_AFTER", 500)
+    monkeypatch.setattr(qdrant_edge, "_COMPACT_KILOBYTES", 1)
+    monkeypatch.setattr(qdrant_edge, "_COMPACT_AFTER", 500)
 
     def segments() -> int:
         return len(set(tmp_path.rglob("segment.json")))
@@ -121,7 +121,7 @@ def test_a_journal_that_the_engine_lost_costs_no_write(tmp_path: Path) -> None:
 
 
 def test_losing_the_race_to_create_is_fine(tmp_path: Path) -> None:
-    folder = edge.EdgeFolder(tmp_path / "shards")
+    folder = qdrant_edge.EdgeFolder(tmp_path / "shards")
     for _ in range(2):
         folder.create(Placement("acme"), "acme")
     assert [path.name for path in folder.root.iterdir()] == ["acme~g000001"]
@@ -129,7 +129,7 @@ def test_losing_the_race_to_create_is_fine(tmp_path: Path) -> None:
 
 def test_a_draft_of_a_collection_is_none(tmp_path: Path) -> None:
     (tmp_path / "shards" / "acme~g000001" / "shard").mkdir(parents=True)
-    assert not edge.EdgeFolder(tmp_path / "shards").exists(Placement("acme"))
+    assert not qdrant_edge.EdgeFolder(tmp_path / "shards").exists(Placement("acme"))
 
 
 def test_a_full_disk_refuses_writes_and_allows_searches(monkeypatch: pytest.MonkeyPatch) -> None:

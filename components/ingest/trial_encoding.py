@@ -10,11 +10,11 @@ from tenants.core import context
 from tenants.core.points import Dense
 from tenants.index import open_collection
 from tenants.knowledge import documents
-from tenants.knowledge.trial import TrialDocument, WrittenChunks
+from tenants.knowledge.trial_document import TrialDocument, WrittenChunks
 
 
 def on_trial(revision: Revision, first: EncoderSettings) -> TrialDocument:
-    """Return the document, ready for `tenants.knowledge.trial.including`. Raises `EmbeddingFailed`.
+    """Return the document, ready for `tenants.knowledge.trial_document.including`. Raises `EmbeddingFailed`.
 
     :param revision: with its chunks, enriched.
     :param first: how chunks are encoded where the tenant has none yet.

@@ -44,8 +44,6 @@ from tenants.core import fairness
 from tenants.core.errors import Busy, IndexDamaged, InternalFault, OporaError, TryAgain
 from tenants.core.json import Json
 from tenants.core.points import Conditions, Hit, Point, Vector
-from tenants.index.edge_faults import is_damage, refusal
-from tenants.index.edge_values import as_dense, as_filter, as_hit, as_vector, as_vectors
 from tenants.index.layout import (
     DATES,
     DENSE,
@@ -57,6 +55,8 @@ from tenants.index.layout import (
     searchable_vectors,
 )
 from tenants.index.protocol import Collection, Engine
+from tenants.index.qdrant_edge_faults import is_damage, refusal
+from tenants.index.qdrant_edge_values import as_dense, as_filter, as_hit, as_vector, as_vectors
 from tenants.storage import disk
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not

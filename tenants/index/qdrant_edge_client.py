@@ -26,8 +26,8 @@ from qdrant_edge import (
     SparseVector,
 )
 
-from tenants.index.edge import EdgeCollection
 from tenants.index.layout import DENSE, SPARSE
+from tenants.index.qdrant_edge import EdgeCollection
 
 if TYPE_CHECKING:
     from qdrant_edge import PointId, Record, ScoredPoint
