@@ -50,7 +50,7 @@ from tenants.chats.visitors import Visitors
 from tenants.core import fairness
 from tenants.core.errors import Busy, NotFound, TryAgain, trail
 from tenants.storage import bus, database
-from tenants.work import claims
+from tenants.work import locks
 from ui import pages
 from ui.api import api_docs, host, mcp_tool
 from ui.api.all import routers as api_routers
@@ -327,7 +327,7 @@ def _health(settings: Settings) -> OpenRouter:
 
 def _hold_index(settings: Settings) -> None:
     """Open the embedded index for this service and let CLI commands reach it. Raises `Busy`."""
-    claims.hold_index(settings)
+    locks.hold_index(settings)
     index.share()
 
 
@@ -370,7 +370,7 @@ def _add_lifespan(
                     await to_thread(resident.close)
                 await limiter.close()
                 await to_thread(bus.close_all)
-                await to_thread(claims.close_all)
+                await to_thread(locks.close_all)
                 await to_thread(index.close_all)
                 await to_thread(database.close_all)
                 log.info("closed")

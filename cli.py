@@ -125,12 +125,12 @@ def up(
     host: Annotated[str | None, typer.Option(help=message("help.host"))] = None,
 ) -> None:
     """Create what is missing, watch a folder, run the service, and print where everything is."""
-    from tenants.work import claims
+    from tenants.work import locks
     from ui.cli import first_start
     from ui.cli.model import fetch_encoder
 
     settings = _overridden(OPORA_PORT=port, OPORA_HOST=host)
-    if (running := claims.service_place(settings)) is not None:
+    if (running := locks.service_place(settings)) is not None:
         raise CallerError("service_running", address=running.browsed_at)
     _check_start(settings)
     tenant_id = first_tenant(tenant)

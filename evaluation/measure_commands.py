@@ -33,7 +33,7 @@ from tenants.core.errors import Busy, Invalid
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
 from tenants.storage.tables import JsonObject
-from tenants.work import claims
+from tenants.work import locks
 from ui.cli.terminal import DEFAULT_TENANT, Json, LocaleOption, TenantOption, acting_for, progress_bar, shown_by
 
 _SUMMARY_SCHEMA = "evaluation.summary.v1"
@@ -172,7 +172,7 @@ def _chosen_pipeline(pipeline: Path | None, tenant: str) -> Path:
 
 def _check_data_is_free() -> None:
     """Raise `Busy` with the code `data_in_service` while a service runs: the baseline reads the whole index."""
-    if (running := claims.service_place(get_settings())) is not None:
+    if (running := locks.service_place(get_settings())) is not None:
         raise Busy("data_in_service", address=running.browsed_at)
 
 

@@ -21,9 +21,9 @@ from starlette.responses import RedirectResponse, Response
 
 from pipelines.connections import address_of
 from tenants.core.errors import Forbidden, Invalid
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
+from tenants.desk.operator_sessions import LONGEST, SignedIn
 from tenants.desk.operators import Operator
-from tenants.desk.sessions import LONGEST, SignedIn
 
 COOKIE = "__Host-opora-desk"
 COMPANY = "__Host-opora-company"
@@ -115,7 +115,9 @@ def to_sign_in(path: str, query: str) -> Response:
 
 
 def signed_in(response: Response, request: Request, operator: Operator) -> Response:
-    secret = sessions.begin(operator, address=address_of(request), browser=request.headers.get("user-agent", ""))
+    secret = operator_sessions.begin(
+        operator, address=address_of(request), browser=request.headers.get("user-agent", "")
+    )
     seconds = int(LONGEST.total_seconds())
     response.set_cookie(COOKIE, secret, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
     if operator.tenant_id is not None:

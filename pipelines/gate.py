@@ -43,8 +43,8 @@ from tenants.core.errors import (
     UnsupportedMedia,
     trail,
 )
-from tenants.desk import sessions
-from tenants.desk.sessions import SignedIn
+from tenants.desk import operator_sessions
+from tenants.desk.operator_sessions import SignedIn
 
 log = logging.getLogger("opora.gate")
 
@@ -213,11 +213,13 @@ class _GatedRequest:
                 await self._pass_on(self.route)
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:
-        signed_in = self.signed_in = await asyncio.to_thread(sessions.verify, desk_gate.presented(self.headers))
+        signed_in = self.signed_in = await asyncio.to_thread(
+            operator_sessions.verify, desk_gate.presented(self.headers)
+        )
         if not desk_gate.may(signed_in.operator, scope):
             raise Forbidden(scope=scope)
         tenant = signed_in.operator.acting()
-        with sessions.using(signed_in):
+        with operator_sessions.using(signed_in):
             if tenant is None:
                 await self._pass_on(route, signed_in)
                 return
@@ -272,10 +274,10 @@ class _GatedRequest:
                     raise
         elif self.route.method != "GET":
             scope = self.route.scope or ""
-            again = await asyncio.to_thread(sessions.verify, desk_gate.presented(self.headers))
+            again = await asyncio.to_thread(operator_sessions.verify, desk_gate.presented(self.headers))
             if not desk_gate.may(again.operator, scope):
                 raise Forbidden(scope=scope)
-        elif not self.route.page and not await asyncio.to_thread(sessions.is_alive, self.signed_in):
+        elif not self.route.page and not await asyncio.to_thread(operator_sessions.is_alive, self.signed_in):
             raise Unauthenticated("session_ended")
         if self.caller is not _ANYBODY:
             await self.gate.tenant_locale()

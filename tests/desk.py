@@ -16,7 +16,7 @@ from tenants.chats.records import Body, Chat, HandoffRequest
 from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
-from tenants.desk import evaluation_questions, evaluation_results, evaluations, operators, sessions
+from tenants.desk import evaluation_questions, evaluation_results, evaluations, operator_sessions, operators
 from tenants.desk.evaluation_questions import EvaluationQuestion, Expected
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator, Role
@@ -41,7 +41,7 @@ class Browser:
 
     @property
     def csrf(self) -> str:
-        return sessions.verify(self.secret).csrf
+        return operator_sessions.verify(self.secret).csrf
 
     def get(self, path: str, **query: str) -> httpx.Response:
         return self.client.get(path, params=query or None, headers=self.cookie)
@@ -84,7 +84,7 @@ def acting(operator: Operator) -> Tenant:
 
 def secret_of(operator: Operator) -> str:
     """Begin a session; return its secret."""
-    return sessions.begin(operator, address="127.0.0.1", browser="test")
+    return operator_sessions.begin(operator, address="127.0.0.1", browser="test")
 
 
 def asked(tenant_id: str, customer: str, *words: str, site: str = "shop", locale: str = "ru") -> Chat:

@@ -16,7 +16,16 @@ from tenants.chats.change import changing
 from tenants.chats.records import Body, HandoffRequest
 from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
-from tenants.desk import articles, evaluations, feedback, invitations, operators, replies, sessions, sso_providers
+from tenants.desk import (
+    articles,
+    evaluations,
+    feedback,
+    invitations,
+    operator_sessions,
+    operators,
+    replies,
+    sso_providers,
+)
 from tenants.desk.articles import Draft
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator
@@ -111,7 +120,7 @@ def _documents() -> list[dict[str, Json]]:
 def _people() -> None:
     desk.staff(TENANT, {"mallory": "admin"})
     who = operator()
-    sessions.begin(who, address=WORST, browser=WORST)
+    operator_sessions.begin(who, address=WORST, browser=WORST)
     with database.across_tenants(write=True) as session:
         row = session.get(OperatorRow, who.operator_id)
         assert row is not None

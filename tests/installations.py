@@ -11,7 +11,7 @@ import pytest
 from settings import Settings, get_settings
 from tenants import index
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def installed(folder: Path) -> Iterator[Settings]:
             yield get_settings()
         finally:
             index.close_all()
-            claims.close_all()
+            locks.close_all()
             database.close_all()
     get_settings.cache_clear()
 

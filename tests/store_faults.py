@@ -29,7 +29,7 @@ from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault
 from tenants.index.qdrant_edge import EdgeCollection
 from tenants.storage import database, disk, files
-from tenants.work import claims, uploads
+from tenants.work import locks, uploads
 from tests import fake_qdrant
 from tests.fake_qdrant import FakeQdrant
 from tests.gateway import Gateway, Mode
@@ -127,7 +127,7 @@ def _written_to(store: Store, folder: Path, client: httpx.Client) -> Iterator[tu
         if store == "uploads":
             # Another owner holds the claim to ingest, so the files wait.
             stack.enter_context(acting_as(Tenant(TENANT, "elsewhere")))
-            stack.enter_context(claims.ingesting(_PATIENCE_SECONDS))
+            stack.enter_context(locks.ingesting(_PATIENCE_SECONDS))
         jobs = [_upload(client, number) for number in range(_KILLED_UPLOADS)]
         if store == "spool":
             # The database is locked: the records are only in the spool.

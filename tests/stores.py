@@ -35,7 +35,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit import recorder
 from tenants.core.context import SCOPES
 from tenants.storage import cache, database
-from tenants.work import claims, queue_postgres
+from tenants.work import locks, queue_postgres
 
 Store: TypeAlias = Literal["sqlite", "postgresql", "edge", "qdrant", "redis", "spool", "uploads"]
 Fault: TypeAlias = Literal["refused", "hangs", "slow", "full", "read-only", "corrupt", "killed"]
@@ -219,7 +219,7 @@ class Stage:
 def close_all() -> None:
     """Close everything of the installation."""
     index.close_all()
-    claims.close_all()
+    locks.close_all()
     database.close_all()
     get_settings.cache_clear()
 

@@ -13,14 +13,14 @@ import app
 from settings import get_settings
 from tenants import index
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 
 with TemporaryDirectory() as _folder:
     os.environ |= {"OPORA_DATA_DIR": _folder, "OPORA_FETCH_MODELS": "false", "OPORA_MODELS_DIR": os.devnull}
     get_settings.cache_clear()
     app.create_app(get_settings())
     index.close_all()
-    claims.close_all()
+    locks.close_all()
     database.close_all()
 get_settings.cache_clear()
 if active_count() > 1:

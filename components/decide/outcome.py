@@ -45,7 +45,7 @@ from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
 from tenants.chats import sites
 from tenants.core import context
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
 
 _NOT_FOUND: frozenset[Reason] = frozenset(
     {"no_relevant_context", "low_confidence", "llm_self_refusal", "unverified_answer"}
@@ -479,5 +479,5 @@ def _calls_person(rules: Policy) -> bool:
     """Return whether a person is called for a question that used up its passes."""
     if rules.spent_budget_to_person == "staffed":
         hours = sites.hours(context.current().site)
-        return hours.at(datetime.now(UTC)).open if hours is not None else sessions.desk_in_use()
+        return hours.at(datetime.now(UTC)).open if hours is not None else operator_sessions.desk_in_use()
     return rules.spent_budget_to_person == "always"

@@ -22,7 +22,7 @@ from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.chats.records import HandoffRequest
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 
 SCHEMA = "bench-desk.v1"
 CHATS = 10_000
@@ -93,7 +93,7 @@ def _populate() -> tuple[str, str]:
                 store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(days=1))
             elif number % 3 == 2:
                 waiting = chat.chat_id
-    return waiting, sessions.begin(anna, address="127.0.0.1", browser="bench")
+    return waiting, operator_sessions.begin(anna, address="127.0.0.1", browser="bench")
 
 
 def _visit(served: Served, path: str, secret: str) -> list[float]:

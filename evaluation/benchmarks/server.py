@@ -19,7 +19,7 @@ from settings import ROOT, get_settings
 from tenants import index
 from tenants.access.tokens import issue
 from tenants.storage import bus, database
-from tenants.work import claims
+from tenants.work import locks
 
 START_SECONDS = 180
 STOP_SECONDS = 30
@@ -136,7 +136,7 @@ def installation(folder: Path, **variables: str) -> Iterator[None]:
 
 def close_stores() -> None:
     """Close everything that this process has open, so that a service can take over."""
-    for store in (bus, claims, index, database):
+    for store in (bus, locks, index, database):
         store.close_all()
 
 

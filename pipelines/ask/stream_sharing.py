@@ -16,7 +16,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.streams import Stream
 from pipelines.ask.turn_events import LAST, NAMES, Event
 from settings import Settings
-from tenants.core.background import Repeating
+from tenants.core.background_loop import Repeating
 from tenants.core.errors import TryAgain, trail
 from tenants.work import stream_log
 from tenants.work.stream_log import LoggedEvent, LoggedStream

@@ -17,8 +17,8 @@ from tenants import index
 from tenants.core.errors import Busy, CallerError
 from tenants.knowledge import lexicon, writing
 from tenants.storage.cache import Key, own_key
-from tenants.work import claims
-from tenants.work.claims import Claim
+from tenants.work import locks
+from tenants.work.locks import Claim
 
 PATIENCE_SECONDS = 10.0
 """Time that an operator's change waits for a writer before it is refused as busy."""
@@ -58,7 +58,7 @@ def run(rewrite: Rewrite, patience: float | None = None) -> Iterator[Session]:
     :param patience: seconds to wait for another run; None waits without a limit. Raises `Busy`
         (`ingest_busy`) on timeout.
     """
-    with claims.ingesting(patience) as claim:
+    with locks.ingesting(patience) as claim:
         with writing.alone():
             session = _begin(claim, rewrite)
             _RUNS[own_key()] = session
@@ -135,14 +135,14 @@ def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session
         if monotonic() >= until:
             raise Busy("documents_busy")
         if claim is None and not asked:
-            claims.want_ingesting()
+            locks.want_ingesting()
             asked = True
         sleep(_POLL_SECONDS)
 
 
 def _claimed(stack: ExitStack) -> Claim | None:
     try:
-        return stack.enter_context(claims.ingesting(patience=0))
+        return stack.enter_context(locks.ingesting(patience=0))
     except Busy:
         return None
 

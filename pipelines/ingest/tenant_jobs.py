@@ -18,7 +18,7 @@ from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, NotFound, TryAgain, own_error, trail
 from tenants.knowledge import generations, watched
-from tenants.work import claims, jobs, uploads
+from tenants.work import jobs, locks, uploads
 from tenants.work.jobs import Job, JobState
 
 log = logging.getLogger("opora.jobs")
@@ -60,7 +60,7 @@ class TenantJobs:
 
 
 def _process_jobs(tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> Work:
-    with acting_as(Tenant(tenant_id, "jobs")), claims.ingesting(patience=0):
+    with acting_as(Tenant(tenant_id, "jobs")), locks.ingesting(patience=0):
         while (job := jobs.begin()) is not None:
             try:
                 run = yield from _run(job, ingest, watch_dir)
@@ -89,7 +89,7 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Generator[None, No
                     # Leaving the block stops the run, which is consistent after each part.
                     _end(job, "cancelled", run, change)
                     return None
-                if claims.is_ingesting_wanted():
+                if locks.is_ingesting_wanted():
                     # The rest follows: what is written already is found unchanged.
                     raise Busy("ingest_busy")
             yield

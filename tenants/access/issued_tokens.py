@@ -20,7 +20,7 @@ from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.storage import database
 from tenants.storage.mapping import record_of
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 State: TypeAlias = Literal["valid", "ending", "revoked", "expired"]
 MAX_TOKENS = 1_000

@@ -25,7 +25,7 @@ from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.mapping import read, selected
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 Kind: TypeAlias = Literal["token", "subject", "tenant"]
 _MAX_VALUE_BYTES = 255

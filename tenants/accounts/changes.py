@@ -18,8 +18,8 @@ from tenants.core import context
 from tenants.core.errors import Conflict
 from tenants.storage import database
 from tenants.storage.mapping import record_of
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TENANT_ID, Base, TenantKeyed
+from tenants.storage.tenant_session import TenantSession
 
 Area: TypeAlias = Literal["policy", "site", "tool", "webhook", "person", "token", "sign_in", "tenant"]
 AREAS: tuple[Area, ...] = get_args(Area)

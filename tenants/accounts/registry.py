@@ -20,8 +20,8 @@ from tenants.core.names import check_tenant_id, collection_name, physical_name
 from tenants.storage import database
 from tenants.storage.cache import Key, TenantCache, own_key
 from tenants.storage.mapping import record_of
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import LexiconStateRow, TenantRow
+from tenants.storage.tenant_session import TenantSession
 
 T = TypeVar("T")
 

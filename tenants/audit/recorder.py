@@ -13,11 +13,11 @@ from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
-from tenants.core.background import Repeating, Rest
+from tenants.core.background_loop import Repeating, Rest
 from tenants.core.batches import batches
 from tenants.core.errors import Busy, Clash, Locked, TryAgain
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 
 log = logging.getLogger("opora.audit")
 
@@ -130,7 +130,7 @@ class Recorder:
         if not database.is_shared(self._settings):
             return
         try:
-            with claims.holding(_CARRYING, patience=0):
+            with locks.holding(_CARRYING, patience=0):
                 last = ""
                 while lines := self._shared.first(_BATCH, after=last):
                     last = lines[-1].spooled_id

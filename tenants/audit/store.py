@@ -27,8 +27,8 @@ from tenants.knowledge.gaps import RecordedMiss
 from tenants.knowledge.tables import GapAskingRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, ErasureRow
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import Base
+from tenants.storage.tenant_session import TenantSession
 
 log = logging.getLogger("opora.audit")
 

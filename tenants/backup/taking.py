@@ -20,7 +20,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, TryAgain
 from tenants.storage import database, files
 from tenants.storage.sealed import seal
-from tenants.storage.sessions import tell_server
+from tenants.storage.tenant_session import tell_server
 from tenants.work.jobs import OPEN
 from tenants.work.tables import JobRow
 

@@ -27,7 +27,7 @@ from tenants.chats.webhook_events import WebhookEvent, webhook_fields
 from tenants.core import context
 from tenants.core.errors import Conflict, NotFound
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 
 class Change:

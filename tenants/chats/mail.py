@@ -25,7 +25,7 @@ from tenants.chats.tables import ChatRow, OutboxRow, WebhookRow
 from tenants.chats.webhook_events import MailEvent
 from tenants.core.errors import CallerError
 from tenants.core.names import check_tenant_id
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
 _PHONE = re.compile(r"\+?[0-9 ()\u00a0.-]{5,30}")

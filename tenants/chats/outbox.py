@@ -25,7 +25,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import RateLimited
 from tenants.storage import bus, database
 from tenants.storage.mapping import record_of, records
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 log = logging.getLogger("opora.outbox")
 

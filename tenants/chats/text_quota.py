@@ -18,7 +18,7 @@ from settings import get_settings
 from tenants.access.tables import SpendingRow
 from tenants.core.errors import RateLimited
 from tenants.storage import database, disk
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 Writing: TypeAlias = Literal["copy", "customer", "operator"]
 _SHARES: Mapping[Writing, float] = MappingProxyType({"copy": 0.25, "customer": 0.75, "operator": 1.0})

@@ -10,7 +10,7 @@ from tenants.chats.records import HandoffRequest
 from tenants.chats.tables import ChatRow, TicketRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Letters and digits that are not confused when read out over the telephone."""

@@ -21,7 +21,7 @@ from tenants.desk.tables import ArticleRow
 from tenants.knowledge import gaps
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 ORIGIN = "desk"
 """The source of a document that was written here."""

@@ -16,8 +16,8 @@ from tenants.core.errors import Invalid, NotFound
 from tenants.desk.tables import EvaluationQuestionRow
 from tenants.storage import database
 from tenants.storage.mapping import columns_of
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import TenantRow
+from tenants.storage.tenant_session import TenantSession
 
 MOST = 200
 """Questions of a tenant."""

@@ -13,8 +13,8 @@ from tenants.chats import mail, outbox
 from tenants.desk.tables import EvaluationResultRow, OperatorRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of, records
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import JsonObject
+from tenants.storage.tenant_session import TenantSession
 
 MOST_ALERTED = 20
 """Administrators who get an alert by e-mail."""

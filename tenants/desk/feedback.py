@@ -16,7 +16,7 @@ from tenants.desk.tables import FeedbackRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of, records
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 Thumb: TypeAlias = Literal["up", "down"]
 Reason: TypeAlias = Literal["wrong", "incomplete", "unclear", "outdated", "other"]

@@ -16,8 +16,8 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
 from tenants.core.names import check_tenant_id
 from tenants.desk import operators
+from tenants.desk.operator_sessions import digest_of
 from tenants.desk.operators import Operator
-from tenants.desk.sessions import digest_of
 from tenants.desk.tables import OneTimeLinkRow
 from tenants.storage import database
 

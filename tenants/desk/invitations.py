@@ -14,8 +14,8 @@ from tenants.chats.tables import ChatRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, NotFound, OporaError
 from tenants.desk import operators
+from tenants.desk.operator_sessions import digest_of
 from tenants.desk.operators import Operator
-from tenants.desk.sessions import digest_of
 from tenants.desk.tables import InvitationRow, OperatorRow
 from tenants.knowledge.tables import DocumentRow
 from tenants.storage import database

@@ -29,7 +29,7 @@ from tenants.core.errors import Clash, Invalid, NotFound, Unauthenticated
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of, records
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 T = TypeVar("T")
 Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]

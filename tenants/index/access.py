@@ -290,7 +290,7 @@ def bytes_on_disk() -> Mapping[str, int]:
 
 def sweep() -> None:
     """Remove generations of the tenant in context that cannot be in use: those dropped some time ago, and an
-    unfinished one. Call with the claim to write (`tenants.work.claims`), so that no other process is building."""
+    unfinished one. Call with the claim to write (`tenants.work.locks`), so that no other process is building."""
     unseen = datetime.now(UTC) - IN_FLIGHT
     for generation in generations.all():
         retired_at = generation.retired_at

@@ -17,7 +17,7 @@ from tenants.insight.period import Period, seconds_between
 from tenants.storage import database
 from tenants.storage.mapping import record_of
 from tenants.storage.searching import counting
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 Result: TypeAlias = Literal["autonomous", "assisted", "reopened", "unresolved", "open"]
 RESULTS: tuple[Result, ...] = get_args(Result)

@@ -13,7 +13,7 @@ from tenants.insight.period import Period
 from tenants.knowledge.tables import DocumentRow, GapAskingRow, GapRow
 from tenants.storage.audit_tables import AuditDocumentRow, AuditRow
 from tenants.storage.searching import counting
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 SHOWN = 20
 

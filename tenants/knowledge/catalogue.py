@@ -12,7 +12,7 @@ from tenants.knowledge import documents, freshness
 from tenants.knowledge.documents import DocumentRecord
 from tenants.knowledge.tables import DocumentRow
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 _IN_SLICES = {"yield_per": 500}
 """Of a query's rows, so many at a time are in memory."""

@@ -13,7 +13,7 @@ from tenants.accounts.registry import changing_relations
 from tenants.core.errors import Invalid, NotFound
 from tenants.knowledge.tables import AgreementRow, DocumentRow, EdgeRow, RejectedRow
 from tenants.storage.mapping import columns_of, read, record_of, selected
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 SUPERSEDES = "supersedes"
 MAX_RELATIONS = 20_000

@@ -23,7 +23,7 @@ from tenants.knowledge.tables import GapAskingRow, GapRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditContentRow, AuditRow
 from tenants.storage.mapping import record_of, records
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 Status: TypeAlias = Literal["open", "closed", "dismissed"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -27,8 +27,8 @@ from tenants.knowledge.tables import LexiconPartRow
 from tenants.knowledge.trial_document import TrialDocument
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import LexiconStateRow
+from tenants.storage.tenant_session import TenantSession
 
 _FOLD_AFTER_RUN = 64
 _FOLD_WITHIN_RUN = 512

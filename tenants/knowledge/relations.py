@@ -20,7 +20,7 @@ from tenants.knowledge.tables import AgreementRow, ContradictionRow, DocumentRow
 from tenants.storage import database
 from tenants.storage.cache import TenantCache
 from tenants.storage.mapping import selected
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tenants.core.json import Json
 from tenants.knowledge.tables import DocumentRow, DocumentVersionRow
 from tenants.storage import database
 from tenants.storage.mapping import columns_of, record_of
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 MAX_VERSIONS = 10
 """Versions of one document. An older one goes when the next one comes."""

@@ -1,4 +1,4 @@
-"""Row-level security of PostgreSQL: the second wall between tenants, behind `tenants.storage.sessions`."""
+"""Row-level security of PostgreSQL: the second wall between tenants, behind `tenants.storage.tenant_session`."""
 
 from alembic import op
 

@@ -30,7 +30,7 @@ from tenants.privacy.erasures import Erasure
 from tenants.storage import database
 from tenants.storage.audit_tables import SpooledRow
 from tenants.storage.tables import InstallationRow, TenantRow
-from tenants.work import claims, jobs, stream_log, uploads
+from tenants.work import jobs, locks, stream_log, uploads
 from tenants.work.tables import LeaseRow
 
 _SUBJECT = "removal"
@@ -123,7 +123,7 @@ def _claim(held: ExitStack) -> None:
             jobs.cancel(job.job_id)
         left = max(0.0, deadline - monotonic())
         try:
-            held.enter_context(claims.ingesting(min(left, _CANCEL_SECONDS)))
+            held.enter_context(locks.ingesting(min(left, _CANCEL_SECONDS)))
         except Busy:
             if not left:
                 raise

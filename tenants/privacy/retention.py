@@ -21,7 +21,7 @@ from tenants.chats import conversations
 from tenants.chats.tables import ConversationRow, OutboxRow, TicketRow
 from tenants.core.batches import repeat
 from tenants.core.errors import trail
-from tenants.desk import first_run, invitations, sessions
+from tenants.desk import first_run, invitations, operator_sessions
 from tenants.desk.tables import InvitationRow, OneTimeLinkRow, OperatorSessionRow
 from tenants.knowledge.tables import GapAskingRow, GapRow
 from tenants.storage import database
@@ -160,7 +160,8 @@ RULES: Mapping[str, Rule] = {
     "operator_sessions": Rule(
         "12 hours without use, 14 days in all",
         lambda now: or_(
-            OperatorSessionRow.seen_at < now - sessions.IDLE, OperatorSessionRow.created_at < now - sessions.LONGEST
+            OperatorSessionRow.seen_at < now - operator_sessions.IDLE,
+            OperatorSessionRow.created_at < now - operator_sessions.LONGEST,
         ),
     ),
     "one_time_links": Rule("a day, or until it is used", _older(OneTimeLinkRow.created_at, lambda: first_run.LONGEST)),

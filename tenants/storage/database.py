@@ -33,7 +33,7 @@ from tenants.core.errors import CallerError, Clash, InternalFault, Locked, TryAg
 from tenants.core.fair_semaphore import FairSemaphore
 from tenants.storage.connections import BoundedConnection, SharingPool, patient
 from tenants.storage.faults import is_clash, is_corrupt, is_corrupt_file
-from tenants.storage.sessions import STATEMENT_SECONDS, TenantSession, tell_server
+from tenants.storage.tenant_session import STATEMENT_SECONDS, TenantSession, tell_server
 
 if TYPE_CHECKING:
     import psycopg
@@ -361,7 +361,7 @@ def _bounded(args: list[str], kwargs: dict[str, Any], settings: Settings) -> Bou
 def _limited(url: URL, settings: Settings) -> URL:
     """Set timeouts of the network, which PostgreSQL's client lacks by default. Options in the URL take precedence.
 
-    Those of statements are set in each transaction (`tenants.storage.sessions.tell_server`).
+    Those of statements are set in each transaction (`tenants.storage.tenant_session.tell_server`).
     """
     limits = {
         "connect_timeout": str(settings.database_connect_seconds),

@@ -18,7 +18,7 @@ from tenants.core.errors import Busy, Invalid
 from tenants.core.fair_semaphore import FairSemaphore
 from tenants.storage import database
 from tenants.storage.faults import sqlite_name
-from tenants.storage.sessions import TenantSession, tell_server
+from tenants.storage.tenant_session import TenantSession, tell_server
 
 SECONDS = 3
 """Time of a search: of the processor on SQLite, of the clock on PostgreSQL."""

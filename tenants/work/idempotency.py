@@ -16,8 +16,8 @@ from tenants.core import context, fairness
 from tenants.core.batches import batches, repeat
 from tenants.core.errors import Busy, Clash, Invalid
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
-from tenants.work import claims
+from tenants.storage.tenant_session import TenantSession
+from tenants.work import locks
 from tenants.work.tables import IdempotencyRow
 
 RETENTION = timedelta(hours=24)
@@ -42,11 +42,11 @@ def begin(key: str, request_hash: str) -> str | None:
     """
     if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
         raise Invalid("idempotency_key_invalid")
-    process = claims.this_process()
+    process = locks.this_process()
     with Busy("request_in_progress").instead_of(Clash):
         row = _reserve(key, request_hash, process)
         # A replica of the version before names none: its requests are given up by time alone.
-        if row is not None and row.answer is None and row.holder and not claims.is_alive(row.holder):
+        if row is not None and row.answer is None and row.holder and not locks.is_alive(row.holder):
             row = _reserve(key, request_hash, process, after=row.holder)
     if row is not None and row.answer is None:
         raise Busy("request_in_progress")
@@ -78,7 +78,7 @@ def _reserve(key: str, request_hash: str, process: str, *, after: str | None = N
 
 def finish(key: str, answer: str) -> None:
     """Store the answer for repetitions of the request."""
-    process = claims.this_process()
+    process = locks.this_process()
     with database.writing() as session:
         row = session.find(IdempotencyRow, context.current().subject, key, lock=True)
         if row is not None and row.holder == process:
@@ -87,7 +87,7 @@ def finish(key: str, answer: str) -> None:
 
 def abandon(key: str) -> None:
     """Free the key: the request failed in a way that a retry may fix."""
-    process = claims.this_process()
+    process = locks.this_process()
     with database.writing() as session:
         row = session.find(IdempotencyRow, context.current().subject, key, lock=True)
         if row is not None and row.answer is None and row.holder == process:

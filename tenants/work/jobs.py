@@ -21,8 +21,8 @@ from tenants.core import context
 from tenants.core.errors import Busy, RateLimited
 from tenants.storage import database
 from tenants.storage.mapping import record_of, records
-from tenants.storage.sessions import TenantSession
-from tenants.work import claims, queue
+from tenants.storage.tenant_session import TenantSession
+from tenants.work import locks, queue
 from tenants.work.tables import JobRow
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -185,7 +185,7 @@ def tenants_waiting() -> tuple[str, ...]:
 def begin() -> Job | None:
     """Start the tenant's next job, or an interrupted one. Returns None if no job can start now."""
     query = select(JobRow).where(JobRow.state.in_(OPEN))
-    process = claims.this_process()
+    process = locks.this_process()
     with database.writing() as session:
         # Locked, so that a concurrent cancellation sees the job started, or the job is not started.
         for row in session.scalars(query.order_by(JobRow.job_id).with_for_update(key_share=True)):
@@ -223,7 +223,7 @@ def requeue(job_id: str) -> None:
     """
     with database.writing() as session:
         row = session.existing(JobRow, job_id, lock=True)
-        if row.holder in ("", claims.this_process()):
+        if row.holder in ("", locks.this_process()):
             row.state = "queued"
             row.attempts -= 1
             row.revision += 1
@@ -275,6 +275,6 @@ def _own_row(session: TenantSession, job_id: str) -> JobRow:
     Raises `Busy` with the code `ingest_busy` when another process has begun it since: this one was thought to be gone.
     """
     row = session.existing(JobRow, job_id, lock=True)
-    if row.holder not in ("", claims.this_process()):
+    if row.holder not in ("", locks.this_process()):
         raise Busy("ingest_busy")
     return row

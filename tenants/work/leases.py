@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Double, cast, delete, extract, func, selec
 from sqlalchemy.dialects.postgresql import insert
 
 from settings import Settings
-from tenants.core.background import Repeating
+from tenants.core.background_loop import Repeating
 from tenants.core.errors import OporaError, TryAgain
 from tenants.storage import database
 from tenants.work.tables import LeaseRow

@@ -19,10 +19,10 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 from sqlalchemy import event, text
 
 from settings import Settings
-from tenants.core import background
+from tenants.core import background_loop
 from tenants.core.errors import CallerError, trail
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 
 log = logging.getLogger("opora.queue")
 
@@ -138,7 +138,7 @@ class Queue(ABC):
 
     def warm_up(self) -> None:
         """Begin."""
-        self._working = background.start(self._work_until_closed())
+        self._working = background_loop.start(self._work_until_closed())
 
     def close(self) -> None:
         """Begin nothing new, and wait for the steps in work. What is left is done after the next start."""

@@ -19,7 +19,7 @@ from procrastinate.manager import JobManager
 from psycopg.errors import RaiseException
 
 from settings import Settings
-from tenants.core import background
+from tenants.core import background_loop
 from tenants.core.errors import trail
 from tenants.storage import database
 from tenants.work.queue import Periodic, Queue, TenantTask, lock_of
@@ -69,7 +69,7 @@ class PostgresQueue(Queue):
         self._register()
 
     def _interrupt(self) -> None:
-        background.loop().call_soon_threadsafe(self._stop.set)
+        background_loop.loop().call_soon_threadsafe(self._stop.set)
 
     def _register(self) -> None:
         for task in self._tasks:

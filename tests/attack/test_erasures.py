@@ -25,7 +25,7 @@ from tenants.desk import articles
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tenants.work import claims, idempotency
+from tenants.work import idempotency, locks
 from tests.attack.attacking import VICTIM
 from tests.receiving import receiving
 from tests.service.serving import in_force
@@ -94,7 +94,7 @@ def test_answers_are_read_outside_of_writes(tmp_path: Path) -> None:
         assert reads
         begun = [next(one for one in statements[at::-1] if one.startswith("BEGIN")) for at in reads]
         assert set(begun) == {"BEGIN DEFERRED"}, "SQLite has one writer"
-        claims.close_all()
+        locks.close_all()
 
 
 def test_answers_are_erased_in_small_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,4 +125,4 @@ def test_answers_are_erased_in_small_transactions(tmp_path: Path, monkeypatch: p
         assert idempotency.erase("anna", None) == 10
         assert len(deleted) == 6
         assert idempotency.begin("begun", "hash") is None, "the key of a request in progress is free"
-        claims.close_all()
+        locks.close_all()

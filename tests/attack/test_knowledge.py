@@ -15,7 +15,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, TooLarge
 from tenants.index import open_collection
 from tenants.knowledge import document_edges
-from tenants.work import claims
+from tenants.work import locks
 from tests.attack.attacking import ATTACKER
 from tests.service.serving import in_force
 
@@ -39,7 +39,7 @@ def test_a_tenant_stores_no_more_chunks_than_it_may(tmp_path: Path) -> None:
         changed = article("e")
         assert ingest.run([SourceDocument("e", "Другая", changed.text, "e.md"), article("f")]).updated == 1
         assert open_collection().count() == 3
-        claims.close_all()
+        locks.close_all()
         index.close_all()
 
 
@@ -62,5 +62,5 @@ def test_a_tenant_declares_no_more_relations_than_it_may(tmp_path: Path, monkeyp
         with pytest.raises(Invalid, match="relations_too_many"):
             Library(ingest.rewrite).restore("a", 1)
         assert {edge.from_doc for edge in document_edges.all()} == {"d"}
-        claims.close_all()
+        locks.close_all()
         index.close_all()

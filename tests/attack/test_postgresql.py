@@ -17,7 +17,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import TryAgain
 from tenants.storage import database
-from tenants.work import claims, idempotency
+from tenants.work import idempotency, locks
 from tests import servers
 from tests.attack.attacking import VICTIM
 from tests.service.serving import ROOT, in_force
@@ -85,4 +85,4 @@ def test_a_replica_whose_connections_are_cut_keeps_its_requests(url: URL, tmp_pa
             assert other.strip() == "request_in_progress"
             idempotency.finish(KEY, "answer")
             assert idempotency.begin(KEY, REQUEST) == "answer"
-        claims.close_all()
+        locks.close_all()

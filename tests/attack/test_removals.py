@@ -18,9 +18,9 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy
 from tenants.privacy import erasures, removal
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
 from tenants.storage.tables import Base
-from tenants.work import claims, jobs
+from tenants.storage.tenant_session import TenantSession
+from tenants.work import jobs, locks
 from tests import servers
 from tests.attack.attacking import ATTACKER
 from tests.service.serving import in_force
@@ -32,10 +32,10 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
     with in_force(settings):
         Registry().add(ATTACKER)
         yield settings
-        claims.close_all()
+        locks.close_all()
 
 
-def upload_until_suspended(own: claims.FileClaims, ended: Event) -> None:
+def upload_until_suspended(own: locks.FileClaims, ended: Event) -> None:
     """Hold the tenant's ingest run until no job of it is left. Its last upload ends after the suspension."""
     with acting_as(Tenant(ATTACKER, "anna")):
         while registry.current().suspended_at is None and not ended.wait(0.2):
@@ -48,7 +48,7 @@ def upload_until_suspended(own: claims.FileClaims, ended: Event) -> None:
 
 def test_a_tenant_that_keeps_uploading_is_removed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "_PATIENCE_SECONDS", 8.0)
-    own = claims.FileClaims(settings.data_dir / "claims")
+    own = locks.FileClaims(settings.data_dir / "claims")
     assert own.take(ATTACKER)
     ended = Event()
     with ThreadPoolExecutor(1) as pool:
@@ -63,7 +63,7 @@ def test_a_tenant_that_keeps_uploading_is_removed(settings: Settings, monkeypatc
 
 def test_a_removal_that_could_not_begin_changes_nothing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "_PATIENCE_SECONDS", 0.0)
-    own = claims.FileClaims(settings.data_dir / "claims")
+    own = locks.FileClaims(settings.data_dir / "claims")
     assert own.take(ATTACKER)
     with pytest.raises(Busy, match="ingest_busy"):
         removal.remove(ATTACKER)
@@ -79,7 +79,7 @@ def test_a_removal_that_could_not_begin_leaves_a_suspension(
     """An operator suspended the tenant while its removal waited, and the removal resumed it."""
     monkeypatch.setattr(removal, "_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "open_jobs", lambda: (registry.suspend(ATTACKER, "root"), ())[1])
-    own = claims.FileClaims(settings.data_dir / "claims")
+    own = locks.FileClaims(settings.data_dir / "claims")
     assert own.take(ATTACKER)
     with pytest.raises(Busy, match="ingest_busy"):
         removal.remove(ATTACKER)
@@ -112,5 +112,5 @@ def test_rows_written_during_a_removal_do_not_stop_it(
             monkeypatch.setattr(TenantSession, "remove", delete_and_write)
             removal.remove(ATTACKER)
             assert not Registry().exists(ATTACKER)
-            claims.close_all()
+            locks.close_all()
         database.close_all()

@@ -18,7 +18,7 @@ from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
 from tenants.privacy import removal
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 from tests.attack.attacking import VICTIM, add_site, visitor_of
 from tests.service.serving import Server, environment, in_force, problem, serving
 
@@ -35,7 +35,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]
     settings = Settings(data_dir=tmp_path_factory.mktemp("revoked"))
     Registry(settings).add(VICTIM)
     yield settings
-    claims.close_all()
+    locks.close_all()
     database.close_all()
 
 

@@ -26,7 +26,7 @@ from tenants.knowledge.rejected import Rejected
 from tenants.knowledge.tables import DocumentRow, EdgeRow, GapRow
 from tenants.knowledge.tools import Tool
 from tenants.storage import database
-from tenants.storage.sessions import TenantSession
+from tenants.storage.tenant_session import TenantSession
 from tests import servers
 from tests.attack.attacking import PATIENCE_SECONDS, VICTIM
 from tests.rows import row

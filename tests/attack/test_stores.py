@@ -23,7 +23,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, Attacked, client_of
 from tests.chats import all_tickets
 from tests.servers import own_database
@@ -41,7 +41,7 @@ FORMS = (SENT, "916 555-12-34", "79165551234")
 def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     """Run two services: one on files, shared with the other attacks, and one on servers."""
     with ExitStack() as stack:
-        stack.callback(claims.close_all)
+        stack.callback(locks.close_all)
         if request.param == "files":
             installation = request.getfixturevalue("installation")
             stack.enter_context(in_force(installation))
@@ -68,7 +68,7 @@ def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @contextmanager
 def ingesting_elsewhere() -> Iterator[None]:
     """Ingest for the attacker in another process, so that its changes have to wait."""
-    with acting_as(Tenant(ATTACKER, "elsewhere")), claims.ingesting(PATIENCE_SECONDS):
+    with acting_as(Tenant(ATTACKER, "elsewhere")), locks.ingesting(PATIENCE_SECONDS):
         yield
 
 

@@ -14,7 +14,7 @@ from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 from tests import fake_qdrant, places
 from tests.fake_qdrant import FakeQdrant
 from tests.servers import absent, own_database
@@ -93,7 +93,7 @@ def records(
         monkeypatch.setenv("OPORA_DATABASE_URL", used.render_as_string(hide_password=False))
         get_settings.cache_clear()
         yield get_settings()
-        claims.close_all()
+        locks.close_all()
         database.close_all()
 
 

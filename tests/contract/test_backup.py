@@ -33,8 +33,8 @@ from tenants.knowledge import documents
 from tenants.privacy import persons, removal
 from tenants.privacy.persons import Person
 from tenants.storage import database, sealed
-from tenants.storage.sessions import tell_server
-from tenants.work import claims, jobs, uploads
+from tenants.storage.tenant_session import tell_server
+from tenants.work import jobs, locks, uploads
 from tests.audits import entry
 from tests.chats import all_tickets, handed_over, webhook
 from tests.servers import own_database
@@ -105,7 +105,7 @@ def elsewhere(
 ) -> Iterator[Settings]:
     """Simulate another machine: empty, with the same kind of database, or with `kind`."""
     index.close_all()
-    claims.close_all()
+    locks.close_all()
     kind = kind or ("postgresql" if get_settings().database_url else "sqlite")
     database.close_all()
     with ExitStack() as stack:
@@ -121,7 +121,7 @@ def elsewhere(
             yield get_settings()
         finally:
             index.close_all()
-            claims.close_all()
+            locks.close_all()
             database.close_all()
 
 

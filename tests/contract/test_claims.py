@@ -12,9 +12,9 @@ from settings import Settings, get_settings
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
 from tenants.storage import database
-from tenants.work import claims, leases
-from tenants.work.claims import Claims, FileClaims
+from tenants.work import leases, locks
 from tenants.work.leases import LeaseClaims
+from tenants.work.locks import Claims, FileClaims
 from tests.servers import own_database
 from tests.webhooks import wait_until
 
@@ -151,13 +151,13 @@ def test_a_database_that_is_not_there_raises_try_again(nowhere: str) -> None:
 
 
 def test_a_process_is_alive_until_it_ends(acme: None, other: FileClaims) -> None:
-    assert claims.is_alive(claims.this_process())
-    assert other.is_held(f"~process-{claims.this_process()}")
+    assert locks.is_alive(locks.this_process())
+    assert other.is_held(f"~process-{locks.this_process()}")
     other.take("~process-other")
-    assert claims.is_alive("other")
+    assert locks.is_alive("other")
     other.close()
-    assert not claims.is_alive("other")
-    assert not claims.is_alive("")
+    assert not locks.is_alive("other")
+    assert not locks.is_alive("")
 
 
 @pytest.fixture
@@ -174,29 +174,29 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     get_settings.cache_clear()
     with acting_as(Tenant("acme", "tests")):
         yield
-    claims.close_all()
+    locks.close_all()
     get_settings.cache_clear()
 
 
 def test_ingesting_is_exclusive_and_reentrant(acme: None, other: Claims) -> None:
-    with claims.ingesting() as outer, claims.ingesting(patience=0) as inner:
+    with locks.ingesting() as outer, locks.ingesting(patience=0) as inner:
         assert inner is outer
         assert not other.take("acme")
         with acting_as(Tenant("globex", "tests")):
             assert other.take("globex")
     assert other.take("acme")
-    with pytest.raises(Busy, match="ingest_busy"), claims.ingesting(patience=0):
+    with pytest.raises(Busy, match="ingest_busy"), locks.ingesting(patience=0):
         pass
     other.release("acme")
-    with claims.ingesting(patience=0) as claim:
+    with locks.ingesting(patience=0) as claim:
         claim.check()
-        claims.close_all()
+        locks.close_all()
         with pytest.raises(Busy, match="ingest_busy"):
             claim.check()
 
 
 def test_acting_for_another_tenant_is_not_nesting(acme: None, other: Claims) -> None:
-    with claims.ingesting(), acting_as(Tenant("globex", "tests")), claims.ingesting():
+    with locks.ingesting(), acting_as(Tenant("globex", "tests")), locks.ingesting():
         assert not other.take("acme")
         assert not other.take("globex")
     assert other.take("globex")

@@ -25,7 +25,7 @@ from tenants.audit import search
 from tenants.chats import consents, files, store, webhooks
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, Forbidden, Unauthenticated
-from tenants.desk import feedback, operators, sessions
+from tenants.desk import feedback, operator_sessions, operators
 from tenants.knowledge import documents
 from tenants.storage import database
 from tenants.storage import files as stored_files
@@ -210,19 +210,19 @@ def test_operators_and_their_sessions_survive_the_upgrade(empty: Settings) -> No
             )
             connection.execute(
                 text("INSERT INTO operator_sessions VALUES (:digest, :login, '::1', 'Firefox', :now, :now)"),
-                {"digest": sessions.digest_of(f"secret of {login}"), "login": login, "now": now},
+                {"digest": operator_sessions.digest_of(f"secret of {login}"), "login": login, "now": now},
             )
     assert database.migrate(empty) == ("0019", database.HEAD)
     assert differences(empty) == []
     for login, tenant_id in (("anna", "acme"), ("root", None)):
         operator = operators.authenticate(login, password)
         assert (operator.login, operator.tenant_id, operator.name) == (login, tenant_id, "Анна")
-        assert sessions.verify(f"secret of {login}").operator == operator
+        assert operator_sessions.verify(f"secret of {login}").operator == operator
     with acting_as(ANNA):
         assert [one.login for one in operators.all()] == ["anna"]
         operators.remove("anna", even_last=True)
     with pytest.raises(Unauthenticated, match="session_ended"):
-        sessions.verify("secret of anna")
+        operator_sessions.verify("secret of anna")
 
 
 def test_uploads_that_wait_in_the_database_move_to_the_store(empty: Settings) -> None:

@@ -12,7 +12,7 @@ from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid, NotFound, Unauthenticated
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 from tenants.desk.operators import Operator
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.privacy import retention
@@ -103,7 +103,7 @@ def test_login_is_unique_within_tenant_only(anna: Operator) -> None:
         theirs = operators.add(anna.login, "дождь шёл всю ночь", role="admin")
         with pytest.raises(Invalid, match="login_taken"):
             operators.add(anna.login, PASSWORD, role="admin")
-        secret = sessions.begin(theirs, address="", browser="")
+        secret = operator_sessions.begin(theirs, address="", browser="")
     root = operators.add_installation_admin(anna.login, PASSWORD)
     assert operators.authenticate(anna.login, PASSWORD, "acme") == anna
     assert operators.authenticate(anna.login, "дождь шёл всю ночь", "globex") == theirs
@@ -111,7 +111,7 @@ def test_login_is_unique_within_tenant_only(anna: Operator) -> None:
     with pytest.raises(Unauthenticated, match="sign_in_failed"):
         operators.authenticate(anna.login, PASSWORD, "globex")
     operators.set_password(anna.login, "ветер стих к утру")
-    assert sessions.verify(secret).operator == theirs
+    assert operator_sessions.verify(secret).operator == theirs
     with pytest.raises(Invalid, match="login_taken"):
         operators.add_installation_admin(anna.login, PASSWORD)
 
@@ -178,30 +178,30 @@ def test_an_admin_of_the_installation_has_no_tenant(acme: None) -> None:
 
 
 def test_a_session_is_found_by_its_secret_alone(anna: Operator) -> None:
-    one, two = (sessions.begin(anna, address="10.0.0.1", browser="Firefox") for _ in range(2))
+    one, two = (operator_sessions.begin(anna, address="10.0.0.1", browser="Firefox") for _ in range(2))
     assert one != two
-    signed_in = sessions.verify(one)
+    signed_in = operator_sessions.verify(one)
     assert signed_in.operator == anna
-    assert signed_in.csrf != sessions.verify(two).csrf
-    assert {listed.session_id for listed in sessions.of(anna)} == {
-        sessions.verify(secret).session_id for secret in (one, two)
+    assert signed_in.csrf != operator_sessions.verify(two).csrf
+    assert {listed.session_id for listed in operator_sessions.of(anna)} == {
+        operator_sessions.verify(secret).session_id for secret in (one, two)
     }
     with database.reading() as session:
         assert session.get(OperatorSessionRow, one) is None
     for wrong in ("", signed_in.digest, one + "x", "x" * 1_000, "\ud800"):
         with pytest.raises(Unauthenticated, match="session_ended"):
-            sessions.verify(wrong)
+            operator_sessions.verify(wrong)
 
 
 def test_desk_is_in_use_while_an_operator_opens_pages(anna: Operator) -> None:
-    assert not sessions.desk_in_use()
-    sessions.begin(anna, address="", browser="")
-    assert sessions.desk_in_use()
+    assert not operator_sessions.desk_in_use()
+    operator_sessions.begin(anna, address="", browser="")
+    assert operator_sessions.desk_in_use()
     with acting_as(GLOBEX):
-        assert not sessions.desk_in_use()
+        assert not operator_sessions.desk_in_use()
     with database.writing() as session:
         session.execute(update(OperatorSessionRow).values(seen_at=datetime.now(UTC) - timedelta(hours=1)))
-    assert not sessions.desk_in_use()
+    assert not operator_sessions.desk_in_use()
 
 
 @pytest.mark.parametrize(
@@ -214,21 +214,21 @@ def test_desk_is_in_use_while_an_operator_opens_pages(anna: Operator) -> None:
     ],
 )
 def test_a_session_ends_with_time(anna: Operator, created: timedelta, seen: timedelta, alive: bool) -> None:
-    secret = sessions.begin(anna, address="", browser="")
-    signed_in = sessions.verify(secret)
+    secret = operator_sessions.begin(anna, address="", browser="")
+    signed_in = operator_sessions.verify(secret)
     with database.writing() as session:
         row = session.get(OperatorSessionRow, signed_in.digest)
         assert row is not None
         moved = {"created_at": row.created_at - created, "seen_at": row.seen_at - seen}
         session.execute(update(OperatorSessionRow).values(moved))
-    assert sessions.is_alive(signed_in) is alive
-    assert len(sessions.of(anna)) == alive
+    assert operator_sessions.is_alive(signed_in) is alive
+    assert len(operator_sessions.of(anna)) == alive
     if alive:
-        assert sessions.verify(secret).operator == anna
-        assert sessions.of(anna)[0].seen_at > row.seen_at - timedelta(minutes=1)
+        assert operator_sessions.verify(secret).operator == anna
+        assert operator_sessions.of(anna)[0].seen_at > row.seen_at - timedelta(minutes=1)
     else:
         with pytest.raises(Unauthenticated):
-            sessions.verify(secret)
+            operator_sessions.verify(secret)
         retention.prune()
         if seen:
             with database.reading() as session:
@@ -237,27 +237,27 @@ def test_a_session_ends_with_time(anna: Operator, created: timedelta, seen: time
 
 def test_sessions_end_one_by_one_and_all_at_once(anna: Operator) -> None:
     boris = operators.add("boris", PASSWORD, role="operator")
-    one, two, other = (sessions.begin(who, address="", browser="") for who in (anna, anna, boris))
+    one, two, other = (operator_sessions.begin(who, address="", browser="") for who in (anna, anna, boris))
     with pytest.raises(NotFound, match="session_unknown"):
-        sessions.end(anna, sessions.verify(other).session_id)
-    sessions.end(anna, sessions.verify(one).session_id)
-    assert len(sessions.of(anna)) == 1
-    assert sessions.end_all(anna) == 1
+        operator_sessions.end(anna, operator_sessions.verify(other).session_id)
+    operator_sessions.end(anna, operator_sessions.verify(one).session_id)
+    assert len(operator_sessions.of(anna)) == 1
+    assert operator_sessions.end_all(anna) == 1
     for ended in (one, two):
         with pytest.raises(Unauthenticated):
-            sessions.verify(ended)
-    sessions.end_by_secret(other)
-    assert sessions.of(boris) == ()
+            operator_sessions.verify(ended)
+    operator_sessions.end_by_secret(other)
+    assert operator_sessions.of(boris) == ()
 
 
 def test_a_new_password_and_a_removal_end_every_session(anna: Operator) -> None:
-    secret = sessions.begin(anna, address="", browser="")
+    secret = operator_sessions.begin(anna, address="", browser="")
     operators.set_password(anna.login, "дождь шёл всю ночь")
     with pytest.raises(Unauthenticated):
-        sessions.verify(secret)
+        operator_sessions.verify(secret)
     with pytest.raises(Unauthenticated):
         operators.authenticate(anna.login, PASSWORD)
-    secret = sessions.begin(anna, address="", browser="")
+    secret = operator_sessions.begin(anna, address="", browser="")
     operators.remove(anna.login)
     with pytest.raises(Unauthenticated):
-        sessions.verify(secret)
+        operator_sessions.verify(secret)

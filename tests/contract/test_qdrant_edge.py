@@ -16,7 +16,7 @@ from tenants.core.errors import Busy, TryAgain
 from tenants.core.points import Point
 from tenants.index import open_collection, qdrant_edge
 from tenants.storage import disk
-from tenants.work import claims
+from tenants.work import locks
 from tests.asking import question
 
 ACME = Tenant("acme", "anna")
@@ -150,9 +150,9 @@ def test_a_full_disk_refuses_writes_and_allows_searches(monkeypatch: pytest.Monk
 
 def test_a_second_service_is_refused_until_the_first_ends() -> None:
     look = "from settings import get_settings; from tenants.work import claims; claims.hold_index(get_settings())"
-    claims.hold_index(get_settings())
-    claims.hold_index(get_settings())
+    locks.hold_index(get_settings())
+    locks.hold_index(get_settings())
     refused = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False)
     assert "data_in_use" in refused.stderr
-    claims.close_all()
+    locks.close_all()
     assert subprocess.run([sys.executable, "-c", look], capture_output=True, check=False).returncode == 0

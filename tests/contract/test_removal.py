@@ -21,11 +21,11 @@ from tenants.chats import conversations, sites
 from tenants.chats import store as chats
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, NotFound
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 from tenants.knowledge import lexicon, tools
 from tenants.privacy import erasures, removal
 from tenants.storage import bus, database, redis_server
-from tenants.work import claims, stream_log, uploads
+from tenants.work import locks, stream_log, uploads
 from tenants.work.stream_log import LoggedStream
 from tests.audits import entry
 from tests.contract.test_backup import contents
@@ -45,7 +45,7 @@ def fill(tenant_id: str, settings: Settings, folder: Path) -> None:
         sites.add(CANARY, ["https://shop.example"])
         chats.post(chats.start().chat_id, CANARY)
         operator = operators.add(f"{tenant_id}-anna", "снег идёт над рекой", role="admin")
-        sessions.begin(operator, address=CANARY, browser="")
+        operator_sessions.begin(operator, address=CANARY, browser="")
         job_id = "job"
         upload = uploads.Upload(job_id)
         file = upload.file("b.md")
@@ -121,7 +121,7 @@ def test_it_waits_for_an_ingest_run_and_removes_nothing_then(
 ) -> None:
     Registry().add("acme")
     monkeypatch.setattr(removal, "_PATIENCE_SECONDS", 0.0)
-    own = claims.FileClaims(records.data_dir / "claims")
+    own = locks.FileClaims(records.data_dir / "claims")
     assert own.take("acme")
     with pytest.raises(Busy, match="ingest_busy"):
         removal.remove("acme")
@@ -167,4 +167,4 @@ def test_what_redis_holds_of_its_people_goes(
             found.append(stream_log.find("t") is not None)
     assert found == [False, True]
     bus.close_all()
-    claims.close_all()
+    locks.close_all()

@@ -18,7 +18,7 @@ from tenants.chats import conversations, outbox
 from tenants.chats import store as chats
 from tenants.chats.tables import ChatRow, OutboxRow
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import first_run, invitations, operators, sessions
+from tenants.desk import first_run, invitations, operator_sessions, operators
 from tenants.privacy import chat_people, persons, retention
 from tenants.storage import database
 from tenants.work import idempotency, jobs
@@ -73,7 +73,7 @@ def full(records: Settings) -> Settings:
         spending.spend(0.5)
         persons.erase(persons.Person(subject="bob"))
         store.append([entry("turn", at=datetime.now(UTC), misses=[miss("Где ключ?", "ключ")])], records)
-        sessions.begin(operators.add("anna", "снег идёт над рекой", role="admin"), address="", browser="")
+        operator_sessions.begin(operators.add("anna", "снег идёт над рекой", role="admin"), address="", browser="")
         webhook("chat.started", "chat.message")
         chats.start()
         for delivery in outbox.claim(10):

@@ -14,7 +14,7 @@ from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import InternalFault, NoTenant
 from tenants.knowledge.tables import DocumentVoteRow, WatchedFileRow
-from tenants.storage import database, sessions
+from tenants.storage import database, tenant_session
 from tenants.storage.tables import TenantRow
 from tests.servers import ORDINARY
 
@@ -103,44 +103,46 @@ def test_changes_reach_rows_of_their_tenant_alone() -> None:
     assert everything() == {(ACME, "a", 7)} | {row for row in _BOTH if row[0] == GLOBEX}
 
 
-def _add(session: sessions.TenantSession) -> None:
+def _add(session: tenant_session.TenantSession) -> None:
     session.add(DocumentVoteRow(tenant_id=GLOBEX, doc_id="c", version=1, helpful=0, unhelpful=0))
 
 
-def _merge(session: sessions.TenantSession) -> None:
+def _merge(session: tenant_session.TenantSession) -> None:
     session.merge(DocumentVoteRow(tenant_id=GLOBEX, doc_id="a", version=1, helpful=0, unhelpful=0))
 
 
-def _give_away(session: sessions.TenantSession) -> None:
+def _give_away(session: tenant_session.TenantSession) -> None:
     session.scalars(select(DocumentVoteRow)).first().tenant_id = GLOBEX  # type: ignore[union-attr]
     session.flush()
 
 
-def _insert(session: sessions.TenantSession) -> None:
+def _insert(session: tenant_session.TenantSession) -> None:
     session.execute(insert(DocumentVoteRow), [{"tenant_id": GLOBEX, "doc_id": "c", "version": 1}])
 
 
-def _query_as_value(session: sessions.TenantSession) -> None:
+def _query_as_value(session: tenant_session.TenantSession) -> None:
     largest = select(func.max(DocumentVoteRow.helpful)).scalar_subquery()
     session.add(DocumentVoteRow(doc_id="c", version=1, helpful=largest, unhelpful=0))
 
 
-def _core(session: sessions.TenantSession) -> None:
+def _core(session: tenant_session.TenantSession) -> None:
     session.execute(select(DocumentVoteRow.__table__))
 
 
-def _bare_exists(session: sessions.TenantSession) -> None:
+def _bare_exists(session: tenant_session.TenantSession) -> None:
     session.execute(select(exists().where(_SECRET)))
 
 
-def _core_delete(session: sessions.TenantSession) -> None:
+def _core_delete(session: tenant_session.TenantSession) -> None:
     session.execute(delete(DocumentVoteRow.__table__))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "step", [_add, _merge, _give_away, _insert, _core, _core_delete, _bare_exists, _query_as_value]
 )
-def test_foreign_rows_and_unrestricted_statements_are_refused(step: Callable[[sessions.TenantSession], None]) -> None:
+def test_foreign_rows_and_unrestricted_statements_are_refused(
+    step: Callable[[tenant_session.TenantSession], None],
+) -> None:
     with pytest.raises(InternalFault, match=r"foreign_row|statement_unrestricted"), database.writing() as session:
         step(session)
     assert everything() == _BOTH
@@ -169,13 +171,13 @@ def test_without_a_tenant_tables_of_tenants_are_closed() -> None:
 @pytest.fixture
 def unrestricted() -> Iterator[None]:
     """Drop the session's criterion and checks."""
-    listeners = [("do_orm_execute", sessions._restrict), ("before_flush", sessions._claim_rows)]
-    listeners.append(("before_attach", sessions._claim_row))
+    listeners = [("do_orm_execute", tenant_session._restrict), ("before_flush", tenant_session._claim_rows)]
+    listeners.append(("before_attach", tenant_session._claim_row))
     for name, listener in listeners:
-        event.remove(sessions.TenantSession, name, listener)
+        event.remove(tenant_session.TenantSession, name, listener)
     yield
     for name, listener in listeners:
-        event.listen(sessions.TenantSession, name, listener)
+        event.listen(tenant_session.TenantSession, name, listener)
 
 
 @pytest.mark.parametrize("records", ["postgresql"], indirect=True)

@@ -12,7 +12,7 @@ import cli
 from settings import Settings
 from tenants import index
 from tenants.index.remote import FILE
-from tenants.work import claims
+from tenants.work import locks
 from tests.service.serving import Server
 
 TENANT = "commands"
@@ -24,7 +24,7 @@ def _beside(server: Server) -> Iterator[None]:
     """Close what the commands of this process open beside the service."""
     yield
     index.close_all()
-    claims.close_all()
+    locks.close_all()
 
 
 def opora(*arguments: str) -> str:

@@ -16,7 +16,7 @@ import app
 from pipelines import desk_gate
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 from tenants.desk.operators import Operator, Role
 from tenants.desk.tables import OperatorRow
 from tenants.storage import database
@@ -83,7 +83,7 @@ def signed_in(server: Server, staff: Mapping[str, str]) -> Iterator[Callable[[st
         def sign_in(role: str) -> Browser:
             with database.across_tenants() as session:
                 row = session.scalars(select(OperatorRow).where(OperatorRow.login == staff[role])).one()
-            return Browser(client, sessions.begin(record_of(Operator, row), address="", browser="test"))
+            return Browser(client, operator_sessions.begin(record_of(Operator, row), address="", browser="test"))
 
         yield sign_in
 
@@ -182,7 +182,7 @@ def test_no_form_is_taken_from_another_site(signed_in: Callable[[str], Browser],
             role = roles["installation" if case.scope == desk_gate.INSTALLATION else "admin"]
             sent = {"csrf": role.csrf, **case.form, **case.own}
             assert _submit(role, route, case, sent, headers).status_code == 403
-    assert all(sessions.verify(role.secret) for role in roles.values())
+    assert all(operator_sessions.verify(role.secret) for role in roles.values())
 
 
 def test_no_form_is_taken_without_the_sessions_own_token(
@@ -196,7 +196,7 @@ def test_no_form_is_taken_without_the_sessions_own_token(
             role = roles["installation" if case.scope == desk_gate.INSTALLATION else "admin"]
             sent = {"csrf": csrf, **case.form, **case.own}
             assert _submit(role, route, case, sent, SAME_ORIGIN).status_code == 403
-    assert all(sessions.verify(role.secret) for role in roles.values())
+    assert all(operator_sessions.verify(role.secret) for role in roles.values())
 
 
 def _submit(
@@ -231,7 +231,7 @@ def test_signing_in_takes_no_session_that_somebody_has_planted(
     response = _sign_in(victim.client, staff["operator"], PASSWORD, Cookie=f"{desk_gate.COOKIE}={planted}")
     assert (response.status_code, response.headers["location"]) == (303, "/desk")
     assert (secret := _secret(response)) != planted
-    assert sessions.verify(secret).operator.login == staff["operator"]
+    assert operator_sessions.verify(secret).operator.login == staff["operator"]
     assert Browser(victim.client, planted).get("/desk/account").status_code == 303
 
 
@@ -247,7 +247,10 @@ def test_two_tenants_use_one_login(server: Server, staff: Mapping[str, str]) -> 
                 _sign_in(client, login, password, company=company)
                 for company, password in (("acme", PASSWORD), (" globex", "дождь шёл всю ночь"))
             )
-            assert [sessions.verify(_secret(one)).operator.tenant_id for one in (ours, theirs)] == ["acme", "globex"]
+            assert [operator_sessions.verify(_secret(one)).operator.tenant_id for one in (ours, theirs)] == [
+                "acme",
+                "globex",
+            ]
             (remembered,) = (one for one in theirs.headers.get_list("set-cookie") if desk_gate.COMPANY in one)
             page = client.get(desk_gate.SIGN_IN, headers={"Cookie": remembered.partition(";")[0]})
             assert 'value="globex"' in page.text
@@ -300,12 +303,12 @@ def test_signing_out_ends_sessions_here_there_and_everywhere(
         operator = operators.add("everywhere", PASSWORD, role="operator")
     with httpx.Client(base_url=server.url, timeout=60) as client:
         one, two, three, four = (
-            Browser(client, sessions.begin(operator, address="10.0.0.1", browser=f"Browser {number}"))
+            Browser(client, operator_sessions.begin(operator, address="10.0.0.1", browser=f"Browser {number}"))
             for number in range(4)
         )
         listed = one.get("/desk/account").text
         assert all(f"Browser {number}" in listed for number in range(4))
-        two_id = sessions.verify(two.secret).session_id
+        two_id = operator_sessions.verify(two.secret).session_id
         assert one.post("/desk/account/sessions/end", {"session_id": two_id}).status_code == 303
         assert two.get("/desk/account").status_code == 303
         assert three.post("/desk/sign-out", {}).status_code == 303

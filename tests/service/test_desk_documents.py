@@ -7,7 +7,7 @@ import pytest
 from lxml import html
 
 from pipelines import desk_gate
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
 from tests import desk
 from tests.desk import Browser
 from tests.service.serving import Server
@@ -174,7 +174,7 @@ FILE = b'name="files"; filename="article.md"\r\n\r\n# Article\n\nText.'
 
 def test_a_form_with_files_is_read_only_after_its_session_is_known(editor: Editor, acme: httpx.Client) -> None:
     """A file before the token, a token that is not one, and a form of another kind leave no job and no file."""
-    csrf = sessions.verify(editor.secret).csrf
+    csrf = operator_sessions.verify(editor.secret).csrf
     before = acme.get("/jobs").json()["jobs"][:1]
     cookie = {"Cookie": f"{desk_gate.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -199,7 +199,7 @@ def test_a_form_with_files_is_read_only_after_its_session_is_known(editor: Edito
 
 
 def test_an_upload_without_files_and_an_address_that_is_none_are_explained(editor: Editor) -> None:
-    csrf = sessions.verify(editor.secret).csrf
+    csrf = operator_sessions.verify(editor.secret).csrf
     cookie = {"Cookie": f"{desk_gate.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     empty = form(field(csrf), b'name="files"; filename=""\r\n\r\n')
@@ -212,7 +212,7 @@ def test_an_upload_without_files_and_an_address_that_is_none_are_explained(edito
 
 
 def test_each_file_of_an_upload_says_what_became_of_it(editor: Editor) -> None:
-    csrf = sessions.verify(editor.secret).csrf
+    csrf = operator_sessions.verify(editor.secret).csrf
     headers = {"Cookie": f"{desk_gate.COOKIE}={editor.secret}", **desk.SAME_ORIGIN}
     files = [
         ("files", ("загрузка/да.md", "# Да\n\nТекст статьи.".encode())),

@@ -19,7 +19,7 @@ from settings import Settings
 from tenants.audit import store
 from tenants.audit.entry import Entry, canonical
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import feedback, sessions
+from tenants.desk import feedback, operator_sessions
 from tenants.privacy import persons
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditRow
@@ -113,7 +113,7 @@ def test_a_chain_that_was_changed_is_shown_with_the_place(
 
     def verify() -> str:
         headers = {"Cookie": f"{desk_gate.COOKIE}={secret}", **desk.SAME_ORIGIN}
-        form = {"csrf": sessions.verify(secret).csrf}
+        form = {"csrf": operator_sessions.verify(secret).csrf}
         page = httpx.post(f"{server.url}/desk/audit/verify", data=form, headers=headers, timeout=60)
         assert page.status_code == 200
         return page.text
@@ -159,7 +159,7 @@ def test_figures_are_those_of_the_interface(get: Callable[..., httpx.Response]) 
 def post(server: Server, records: None) -> Iterator[Callable[[str, dict[str, str]], httpx.Response]]:
     secret = desk.secret_of(desk.staff("acme", {"Анна": "admin"})["Анна"])
     headers = {"Cookie": f"{desk_gate.COOKIE}={secret}", **desk.SAME_ORIGIN}
-    csrf = sessions.verify(secret).csrf
+    csrf = operator_sessions.verify(secret).csrf
     with httpx.Client(base_url=server.url, timeout=60, headers=headers) as client:
         yield lambda path, form: client.post(path, data={"csrf": csrf, **form})
 

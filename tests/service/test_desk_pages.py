@@ -17,7 +17,7 @@ from tenants.chats import sites, store
 from tenants.chats.records import Chat
 from tenants.chats.tables import ChatMessageRow
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import replies, sessions
+from tenants.desk import operator_sessions, replies
 from tenants.desk.operators import Operator
 from tenants.storage import database
 from tests import desk
@@ -234,7 +234,7 @@ def test_signing_out_elsewhere_closes_an_open_page(
 ) -> None:
     with signed_in(browser, server, staff["Борис"]) as context:
         page = opened(context, server, "/desk")
-        sessions.end_all(staff["Борис"])
+        operator_sessions.end_all(staff["Борис"])
         expect(page.get_by_role("heading", name="Вход для сотрудников")).to_be_visible()
 
 

@@ -20,7 +20,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.json import Json
 from tenants.desk import operators
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 from tests import desk, desk_shop, desk_views
 from tests.service.serving import in_force
 from tests.service.stored import prepared
@@ -41,7 +41,7 @@ def apart(prepared_apart: Settings) -> Iterator[Settings]:
     with in_force(prepared_apart):
         yield prepared_apart
     index.close_all()
-    claims.close_all()
+    locks.close_all()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 import app
 from pipelines import desk_gate
 from settings import Settings
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
 from tenants.desk.operators import Operator
 from tests import desk, desk_hostile, desk_shop, desk_views
 from tests.service.serving import Server, in_force
@@ -183,7 +183,7 @@ def test_whatever_is_typed_into_a_form_comes_back_as_text(server: Server, hostil
                 sent.add(form.action)
                 fields = {**dict(form.form_values()), **dict.fromkeys(typed, desk_hostile.WORST)}
                 if form.method == "POST":
-                    answer = client.post(form.action, data={**fields, "csrf": sessions.verify(secret).csrf})
+                    answer = client.post(form.action, data={**fields, "csrf": operator_sessions.verify(secret).csrf})
                 else:
                     answer = client.get(form.action, params=fields)
                 if answer.is_redirect:

@@ -15,7 +15,7 @@ from settings import Settings
 from tenants.accounts import changes
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import operators, sessions, sso_providers
+from tenants.desk import operator_sessions, operators, sso_providers
 from tenants.storage import database
 from tests import desk
 from tests.browser.conftest import launched
@@ -104,7 +104,7 @@ def test_a_new_person_of_the_domain_gets_the_role_of_the_token(
     assert asked["scope"] == ["openid email profile"]
     response = come_back(client, target, cookie)
     assert response.headers["location"] == "/desk/replies"
-    operator = sessions.verify(signed_in(response)).operator
+    operator = operator_sessions.verify(signed_in(response)).operator
     assert (operator.login, operator.tenant_id, operator.role, operator.name) == (EMAIL, "signed", "editor", "Вера")
     assert f"{COOKIE}=" in response.headers["set-cookie"]
     assert changes.latest("person")[0].about == EMAIL
@@ -113,9 +113,9 @@ def test_a_new_person_of_the_domain_gets_the_role_of_the_token(
         form = {"login": EMAIL, "password": password}
         assert client.post(desk_gate.SIGN_IN, data=form, headers=desk.SAME_ORIGIN).status_code == 401
     provider.person["groups"] = "admins"
-    assert sessions.verify(signed_in(come_back(client, *begin(client)))).operator.role == "admin"
+    assert operator_sessions.verify(signed_in(come_back(client, *begin(client)))).operator.role == "admin"
     del provider.person["groups"]
-    assert sessions.verify(signed_in(come_back(client, *begin(client)))).operator.role == "admin"
+    assert operator_sessions.verify(signed_in(come_back(client, *begin(client)))).operator.role == "admin"
 
 
 def test_keys_may_rotate(client: httpx.Client, provider: IdentityProvider) -> None:
@@ -183,7 +183,7 @@ def test_login_of_another_tenant_stays_theirs(client: httpx.Client, provider: Id
     with acting_as(Tenant("other", "admin")):
         theirs = operators.add("boss@shop.example", desk.PASSWORD, role="admin")
     provider.person["email"] = "Boss@Shop.Example"
-    boss = sessions.verify(signed_in(come_back(client, *begin(client)))).operator
+    boss = operator_sessions.verify(signed_in(come_back(client, *begin(client)))).operator
     assert (boss.login, boss.tenant_id, boss.role) == (theirs.login, "signed", "operator")
     operators.remove(boss.login, even_last=True)
     with acting_as(Tenant("other", "admin")):

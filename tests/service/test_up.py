@@ -21,7 +21,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.desk import operators
 from tenants.knowledge import catalogue, watched
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 from tests.desk import PASSWORD, SAME_ORIGIN
 from tests.forks import forked
 from tests.service.serving import free_port
@@ -141,7 +141,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     get_settings.cache_clear()
     yield tmp_path
     index.close_all()
-    claims.close_all()
+    locks.close_all()
     database.close_all()
     get_settings.cache_clear()
 

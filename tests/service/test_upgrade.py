@@ -25,7 +25,7 @@ from tenants.knowledge import tools
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 from tests.service.serving import ALL_SCOPES, ROOT, Server, environment, in_force, serving
 from tests.webhooks import wait_until
 
@@ -73,7 +73,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def server(installation: Settings) -> Iterator[Server]:
     with in_force(installation), serving(environment(installation)) as running:
         yield running
-        claims.close_all()
+        locks.close_all()
 
 
 @pytest.fixture

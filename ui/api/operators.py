@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, Field
 
 from pipelines.routes import OpenRouter
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 from ui.passwords import Passwords
 
 _ALL, _ONE = "/operators", "/operators/{login}"
@@ -67,7 +67,7 @@ def router(passwords: Passwords) -> OpenRouter:
     @endpoints.delete(f"{_ONE}/sessions", status_code=204)
     def end_sessions(login: str) -> None:
         """Sign an operator out of all devices."""
-        sessions.end_all(operators.get(login))
+        operator_sessions.end_all(operators.get(login))
 
     @endpoints.delete(_ONE, status_code=204)
     def remove_operator(login: str) -> None:

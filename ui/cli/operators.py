@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from components.language.texts import terminal_locale, text
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 from tenants.desk.operators import Operator
 from ui.api.operators import OperatorPart
 from ui.cli.terminal import DEFAULT_TENANT, CommandGroup, Json, TenantOption, acting_for, print_json
@@ -44,7 +44,7 @@ def operator_list(
 ) -> None:
     with _within(tenant, installation=installation):
         listed = operators.installation_admins() if installation else operators.all()
-        signed_in = {one.login: len(sessions.of(one)) for one in listed}
+        signed_in = {one.login: len(operator_sessions.of(one)) for one in listed}
     if as_json:
         parts = [OperatorPart.model_validate(one) for one in listed]
         print_json([part.model_dump(mode="json") | {"sessions": signed_in[part.login]} for part in parts])
@@ -85,7 +85,7 @@ def operator_password(
 
 @group.tenant_command("sign-out")
 def operator_sign_out(login: Login) -> None:
-    typer.echo(message("signed_out", login=login, count=sessions.end_all(operators.get(login))))
+    typer.echo(message("signed_out", login=login, count=operator_sessions.end_all(operators.get(login))))
 
 
 def _within(tenant: str, *, installation: bool) -> AbstractContextManager[object]:

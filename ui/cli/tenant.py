@@ -24,7 +24,7 @@ from tenants.desk import invitations, sso_providers
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
-from tenants.work import claims
+from tenants.work import locks
 from ui.api.settings import sign_in_answer
 from ui.cli.terminal import (
     CommandGroup,
@@ -125,7 +125,7 @@ def tenant_resume(tenant_id: TenantId) -> None:
 def tenant_invite(tenant_id: TenantId) -> None:
     """Print only a link for a tenant's first admin, so that scripts can capture it."""
     settings = get_settings()
-    place = claims.service_place(settings) or settings
+    place = locks.service_place(settings) or settings
     typer.echo(f"{place.browsed_at}/desk/invitation/{invitations.renew(tenant_id)}")
 
 

@@ -319,10 +319,10 @@ def acting_for(tenant_id: str) -> Iterator["Tenant"]:
     from settings import get_settings
     from tenants.accounts.registry import Registry
     from tenants.core.context import COMMAND_LINE, SCOPES, Tenant, acting_as
-    from tenants.work import claims
+    from tenants.work import locks
 
     _refuse_without_records()
-    if claims.index_is_held(get_settings()):
+    if locks.index_is_held(get_settings()):
         from tenants import index
 
         index.attach()

@@ -16,7 +16,7 @@ from tenants import index
 from tenants.access import installation
 from tenants.backup import restoring
 from tenants.storage import bus, database, sealed
-from tenants.work import claims, queue
+from tenants.work import locks, queue
 from ui.api import host
 from ui.cli.model import fetch_encoder
 from ui.cli.terminal import message
@@ -51,6 +51,6 @@ def worker() -> None:
     background.close()
     evaluations.close()
     ask.close()
-    for close_all in (bus.close_all, claims.close_all, index.close_all, database.close_all):
+    for close_all in (bus.close_all, locks.close_all, index.close_all, database.close_all):
         close_all()
     log.info("closed")

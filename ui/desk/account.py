@@ -15,7 +15,7 @@ from tenants.access.quotas import RateLimiter
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 from tenants.desk.operators import TENANT_ROLES
 from ui.desk.view import Desk, back_to, home, or_again
 from ui.passwords import Passwords
@@ -73,7 +73,7 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, pas
             return await asyncio.to_thread(form, company, next, refused, login=login)
 
         def begin() -> Response:
-            sessions.end_by_secret(desk_gate.presented(request.headers))
+            operator_sessions.end_by_secret(desk_gate.presented(request.headers))
             return desk_gate.signed_in(back_to(desk_gate.local(next, home(operator))), request, operator)
 
         return await asyncio.to_thread(begin)
@@ -81,15 +81,17 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, pas
     @endpoints.post("/desk/sign-out")
     @opens(scope=desk_gate.SIGNED_IN)
     def sign_out() -> Response:
-        signed_in = sessions.current()
-        sessions.end(signed_in.operator, signed_in.session_id)
+        signed_in = operator_sessions.current()
+        operator_sessions.end(signed_in.operator, signed_in.session_id)
         return desk_gate.without_session(back_to(desk_gate.SIGN_IN))
 
 
 def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwords: Passwords) -> None:
     def account(refused: OporaError | None = None) -> Response:
-        signed_in = sessions.current()
-        return desk.page("account.html", refused, sessions=sessions.of(signed_in.operator), this=signed_in.session_id)
+        signed_in = operator_sessions.current()
+        return desk.page(
+            "account.html", refused, sessions=operator_sessions.of(signed_in.operator), this=signed_in.session_id
+        )
 
     @endpoints.get("/desk/account")
     @opens(scope=desk_gate.SIGNED_IN)
@@ -99,7 +101,7 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwo
     @endpoints.post("/desk/account/password")
     @opens(scope=desk_gate.SIGNED_IN)
     async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
-        operator = sessions.current().operator
+        operator = operator_sessions.current().operator
         address = limited_as(request)
         # Someone who has taken over a session must not be able to guess the password here.
         await _admit(limiter, desk.settings.sign_ins_per_minute, operator.login, address, operator.tenant_id or "")
@@ -119,13 +121,13 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwo
     @endpoints.post("/desk/account/sessions/end")
     @opens(scope=desk_gate.SIGNED_IN)
     def end_session(session_id: _Short) -> Response:
-        sessions.end(sessions.current().operator, session_id)
+        operator_sessions.end(operator_sessions.current().operator, session_id)
         return back_to("/desk/account")
 
     @endpoints.post("/desk/account/sessions/end-all")
     @opens(scope=desk_gate.SIGNED_IN)
     def end_all_sessions() -> Response:
-        sessions.end_all(sessions.current().operator)
+        operator_sessions.end_all(operator_sessions.current().operator)
         return desk_gate.without_session(back_to(desk_gate.SIGN_IN))
 
 
@@ -166,13 +168,13 @@ def _add_people(endpoints: OpenRouter, desk: Desk, passwords: Passwords) -> None
 
     @endpoints.post("/desk/people/sign-out")
     def sign_person_out(login: _Short) -> Response:
-        sessions.end_all(operators.get(login))
+        operator_sessions.end_all(operators.get(login))
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/remove")
     @again
     def remove_person(login: _Short) -> Response:
-        if operators.normal_login(login) == sessions.current().operator.login:
+        if operators.normal_login(login) == operator_sessions.current().operator.login:
             raise Invalid("operator_oneself")
         operators.remove(login)
         return back_to("/desk/people")

@@ -25,7 +25,7 @@ from tenants.chats import sites, store, undo
 from tenants.chats.records import MAX_SEQ
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited, TryAgain
-from tenants.desk import articles, evaluation_results, inbox, operators, replies, sessions
+from tenants.desk import articles, evaluation_results, inbox, operator_sessions, operators, replies
 from tenants.desk.inbox import VIEWS, View
 from ui.api.desk import REPLY_LIMIT
 from ui.desk import conversation, similar
@@ -139,7 +139,7 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations
         client_id: Annotated[str, Form()] = "",
         suggestion: _MessageId = "",
     ) -> Response:
-        name, known = sessions.current().operator.name, _known_id(client_id)
+        name, known = operator_sessions.current().operator.name, _known_id(client_id)
         send = partial(store.reply, seen=seen, name=name, client_id=known, suggestion=suggestion or None)
         await asyncio.to_thread(send, chat_id, _checked(text))
         conversations.drop(chat_id)
@@ -148,7 +148,7 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations
     @endpoints.post(f"{_ONE}/note")
     @again_later
     def note(chat_id: str, text: _Text = "") -> Response:
-        store.note(chat_id, _checked(text), name=sessions.current().operator.name)
+        store.note(chat_id, _checked(text), name=operator_sessions.current().operator.name)
         return back_to(_path(chat_id))
 
     @endpoints.post(f"{_ONE}/article")
@@ -177,7 +177,7 @@ def _add_moving(endpoints: OpenRouter, desk: Desk, conversations: Conversations)
     @opens(takes_turns=True)
     @again
     async def take(chat_id: str, version: _Version = None) -> Response:
-        name = sessions.current().operator.name
+        name = operator_sessions.current().operator.name
         await asyncio.to_thread(store.take, chat_id, version=version, name=name)
         conversations.drop(chat_id)
         return back_to(_path(chat_id))
@@ -205,7 +205,7 @@ def _add_moving(endpoints: OpenRouter, desk: Desk, conversations: Conversations)
     @endpoints.post(f"{_ONE}/reopen")
     @again
     def reopen(chat_id: str, version: _Version = None) -> Response:
-        store.reopen(chat_id, version=version, name=sessions.current().operator.name)
+        store.reopen(chat_id, version=version, name=operator_sessions.current().operator.name)
         return back_to(_path(chat_id))
 
     @endpoints.post(f"{_ONE}/undo")
@@ -258,7 +258,7 @@ def _conversation(
 
     :param text: the operator's unsent text.
     """
-    me, locale = sessions.current().operator, reader_locale()
+    me, locale = operator_sessions.current().operator, reader_locale()
     chat, staff = store.get(chat_id), operators.all()
     people = conversation.names(staff)
     shown = inbox.stretch(chat.chat_id, before=before)

@@ -21,7 +21,7 @@ from pipelines.sse import EVENT_HEADERS, json_event
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
 from tenants.core import context
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
 
 _CHECK_SECONDS = 4.0
 """Time that an ended session may keep its stream; every keystroke of the tenant's chats wakes the stream."""
@@ -48,7 +48,7 @@ async def look(
 ) -> None:
     """Announce the operator to others in the chat; a new arrival makes everyone announce themselves."""
     await asyncio.to_thread(store.get, chat_id)
-    operator, caller = sessions.current().operator, context.current()
+    operator, caller = operator_sessions.current().operator, context.current()
     here = Announcement(
         caller.tenant_id, chat_id, "presence", "operator", operator.name, active, caller.subject, f"desk:{tab}"
     )
@@ -56,7 +56,7 @@ async def look(
 
 
 async def events() -> AsyncIterator[ServerSentEvent]:
-    signed_in, me = sessions.current(), ("operator", context.current().subject)
+    signed_in, me = operator_sessions.current(), ("operator", context.current().subject)
     attendances, checked_at = Attendances(me), monotonic()
     with fanout.watching() as watcher:
         yield json_event("ready", {})
@@ -65,7 +65,7 @@ async def events() -> AsyncIterator[ServerSentEvent]:
             # This browser may have been signed out from another one.
             if monotonic() - checked_at >= _CHECK_SECONDS:
                 checked_at = monotonic()
-                if not await asyncio.to_thread(sessions.is_alive, signed_in):
+                if not await asyncio.to_thread(operator_sessions.is_alive, signed_in):
                     yield json_event("ended", {})
                     return
             for one in announcements:

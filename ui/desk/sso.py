@@ -23,7 +23,7 @@ from tenants.access.quotas import RateLimiter
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, Forbidden, NotFound
-from tenants.desk import sessions, sso_providers
+from tenants.desk import operator_sessions, sso_providers
 from tenants.desk.sso_providers import Provider
 from ui.desk.account import ATTEMPTS_OF_ADDRESS, NO_TENANT
 from ui.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
@@ -105,7 +105,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
         provider = provider_of(attempt.tenant_id)
         with acting_as(Tenant(attempt.tenant_id, "sign-in")):
             operator = signing_in.finish(provider, attempt, code, redirect_uri(attempt.tenant_id), issuer)
-        sessions.end_by_secret(desk_gate.presented(request.headers))
+        operator_sessions.end_by_secret(desk_gate.presented(request.headers))
         return desk_gate.signed_in(back_to(desk_gate.local(attempt.next, home(operator))), request, operator)
 
     return endpoints

@@ -15,7 +15,7 @@ from tenants.access import quotas
 from tenants.accounts import policy, registry
 from tenants.accounts.registry import Registry
 from tenants.core.errors import Conflict, Invalid, OporaError
-from tenants.desk import invitations, operators, sessions
+from tenants.desk import invitations, operator_sessions, operators
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
@@ -62,12 +62,12 @@ def router(desk: Desk, passwords: Passwords) -> OpenRouter:
 
     @endpoints.post(f"{_ALL}/suspend")
     def suspend(id: _Id = "") -> Response:
-        registry.suspend(id, sessions.current().operator.login)
+        registry.suspend(id, operator_sessions.current().operator.login)
         return _one(desk, id, done="suspended")
 
     @endpoints.post(f"{_ALL}/resume")
     def resume(id: _Id = "") -> Response:
-        registry.resume(id, sessions.current().operator.login)
+        registry.resume(id, operator_sessions.current().operator.login)
         return _one(desk, id, done="resumed")
 
     @endpoints.post(f"{_ALL}/invite")

@@ -24,7 +24,7 @@ from tenants.accounts import registry
 from tenants.chats import fanout
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
 from tenants.desk.operators import Operator
 from ui.desk.assets import Templates
 
@@ -78,7 +78,7 @@ def entries(pages_of: Iterable[tuple[str, str, str]], current: object) -> tuple[
 
 
 def may(scope: str) -> bool:
-    return desk_gate.may(sessions.current().operator, scope)
+    return desk_gate.may(operator_sessions.current().operator, scope)
 
 
 def or_again(show: Callable[..., Response], *refusals: type[OporaError]) -> Callable[[Endpoint], Endpoint]:
@@ -156,7 +156,7 @@ class Desk:
 
         :param section: which entry of the menu it belongs to; a value `tab` says which page of it.
         """
-        signed_in = sessions.current()
+        signed_in = operator_sessions.current()
         operator = signed_in.operator
         about = {"me": operator, "csrf": signed_in.csrf, "place": _place(operator), "section": section}
         about |= {"menu": entries(_MENU, section), "tabs": entries(_TABS.get(section, ()), values.get("tab", ""))}

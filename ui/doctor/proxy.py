@@ -11,7 +11,7 @@ import httpx
 
 from settings import Settings
 from tenants.storage import database
-from tenants.work import claims, queue_postgres
+from tenants.work import locks, queue_postgres
 from ui.doctor.finding import SECONDS, Finding, ok, problem, warning
 
 _FORGED = "192.0.2.1"
@@ -38,7 +38,7 @@ def check_service(settings: Settings) -> Iterator[Finding]:
 
 
 def _on_port(settings: Settings) -> Finding:
-    running = claims.service_place(settings)
+    running = locks.service_place(settings)
     place = running or settings
     host, port = _EVERYWHERE.get(place.host, place.host), place.port
     address = f"http://{host}:{port}"

@@ -10,7 +10,7 @@ from tenants.core.errors import CallerError
 from tenants.index.diagnosis import qdrant_state
 from tenants.storage import database
 from tenants.storage.diagnosis import StoreState, database_state, redis_state
-from tenants.work import claims
+from tenants.work import locks
 from ui.doctor.finding import SECONDS, Finding, of_error, ok, problem, warning
 
 _COMPOSE = "docker compose up --detach {service}"
@@ -28,7 +28,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 
 def check_index(settings: Settings) -> Iterator[Finding]:
     if not settings.qdrant_url:
-        held = claims.index_is_held(settings)
+        held = locks.index_is_held(settings)
         yield ok("index", "index_in_use" if held else "index_embedded", folder=str(settings.data_dir.resolve()))
         return
     state, url = qdrant_state(settings, SECONDS), public_address(settings.qdrant_url)

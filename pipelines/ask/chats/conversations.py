@@ -34,7 +34,7 @@ from tenants.chats.visitors import IDENTIFIED
 from tenants.core import context
 from tenants.core.errors import Conflict, Forbidden, NotFound, OporaError, RateLimited, trail
 from tenants.storage import database
-from tenants.work.claims import ChatClaim
+from tenants.work.locks import ChatClaim
 
 log = logging.getLogger("opora.chats")
 

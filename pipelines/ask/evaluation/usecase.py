@@ -36,7 +36,7 @@ from tenants.core.fair_semaphore import FairSemaphore
 from tenants.desk import evaluation_questions, evaluation_results
 from tenants.desk.evaluation_questions import EvaluationQuestion
 from tenants.storage.tables import JsonObject
-from tenants.work import claims
+from tenants.work import locks
 
 log = logging.getLogger("opora.evaluation")
 
@@ -141,7 +141,7 @@ class Evaluation:
     def _run(self, due: datetime | None, on_progress: OnProgress = lambda _done, _total: None) -> str:
         """Make a run as the only one of the tenant's, of all threads and processes. Return its id."""
         name = f"~evaluation-{Tenant(context.current().tenant_id, '').key()}"
-        with Busy("evaluation_running").instead_of(Busy), claims.holding(name, patience=0):
+        with Busy("evaluation_running").instead_of(Busy), locks.holding(name, patience=0):
             if due is not None and context.current().tenant_id in evaluation_results.last_nights(due):
                 raise Busy("evaluation_running")  # another replica was faster
             return self._run_alone(due is not None, on_progress)

@@ -25,7 +25,7 @@ from settings import Settings
 from tenants.audit import store
 from tenants.audit.store import TurnOwner
 from tenants.core import fairness
-from tenants.core.background import Repeating, Rest
+from tenants.core.background_loop import Repeating, Rest
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import TryAgain, trail
 from tenants.desk.feedback import Feedback

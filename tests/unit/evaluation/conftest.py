@@ -9,7 +9,7 @@ from evaluation import workspace
 from settings import get_settings
 from tenants import index
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 
 
 @pytest.fixture
@@ -20,6 +20,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     get_settings.cache_clear()
     yield workspace.enter(tmp_path)
     index.close_all()
-    claims.close_all()
+    locks.close_all()
     database.close_all()
     get_settings.cache_clear()

@@ -18,7 +18,7 @@ from settings import ROOT, get_settings
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
-from tenants.work import claims
+from tenants.work import locks
 from tests.installations import installed
 
 CASES = (
@@ -114,8 +114,8 @@ def test_customers_own_pipeline_is_measured_with_its_model_calls(shop: Path, mon
 
 
 def test_a_running_service_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = claims.ServicePlace("127.0.0.1", 8761, "http://127.0.0.1:8761")
-    monkeypatch.setattr(claims, "service_place", lambda settings: running)
+    running = locks.ServicePlace("127.0.0.1", 8761, "http://127.0.0.1:8761")
+    monkeypatch.setattr(locks, "service_place", lambda settings: running)
     refused = evaluate(str(shop / "cases.jsonl"), "--tenant", "shop")
     assert refused.exit_code == 2
     assert "http://127.0.0.1:8761" in refused.stderr

@@ -19,7 +19,7 @@ from pipelines.ask.engine import YAML
 from settings import get_settings
 from tenants import index
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 
 NAMES = ("DATA_DIR", "DATABASE_URL", "QDRANT_URL", "RATE_LIMIT_PER_MINUTE", "RATE_LIMIT_PER_DAY")
 Content = dict[str, object]
@@ -47,7 +47,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
         workspace.enter(folder)
         yield measure
         index.close_all()
-        claims.close_all()
+        locks.close_all()
         database.close_all()
     get_settings.cache_clear()
 

@@ -25,7 +25,7 @@ from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database, disk
-from tenants.work import claims
+from tenants.work import locks
 from tests import servers
 from tests.pages import PAGES
 from ui.doctor import CHECKS, examine, machine, models, proxy, stores
@@ -298,11 +298,11 @@ def test_a_port_of_another_program_is_a_problem(installation: Settings, nowhere:
 
 def test_the_service_of_the_data_folder_is_found_on_another_port(installation: Settings, nowhere: str) -> None:
     port = int(nowhere.rpartition(":")[2])
-    claims.hold_index(changed(installation, port=port))
+    locks.hold_index(changed(installation, port=port))
     try:
         (finding,) = proxy.check_service(installation)
     finally:
-        claims.close_all()
+        locks.close_all()
     assert (finding.code, str(finding.params["address"]).rpartition(":")[2]) == ("service_silent", str(port))
 
 

@@ -34,7 +34,7 @@ from tenants.accounts import policy, registry
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.accounts.policy import Policy
 from tenants.core.context import Tenant, acting_as
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 from tests.turns import document, draft, passage
@@ -308,7 +308,7 @@ def test_spent_budget_calls_person_at_desk(
     claims: bool,
 ) -> None:
     rules["now"] = policy_now
-    monkeypatch.setattr(sessions, "desk_in_use", lambda: desk_in_use)
+    monkeypatch.setattr(operator_sessions, "desk_in_use", lambda: desk_in_use)
     weak = replace(GOOD, answerability="cannot")
     if not claims:
         weak = replace(weak, claims=(), factuality_status="skipped")

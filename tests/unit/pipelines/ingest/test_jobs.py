@@ -27,7 +27,7 @@ from tenants.index.protocol import Collection
 from tenants.knowledge import documents
 from tenants.privacy import retention
 from tenants.storage import files
-from tenants.work import claims, jobs, uploads
+from tenants.work import jobs, locks, uploads
 from tenants.work.jobs import Job, QueueFull
 from tenants.work.queue import LocalQueue, TenantTask
 from tenants.work.uploads import Upload
@@ -232,12 +232,12 @@ def test_an_import_makes_room_for_a_change_in_another_process(ingest: Ingest, mo
     job = upload("a.md", "b.md", "c.md")
     with monkeypatch.context() as patched:
         wanted = iter([False, True])
-        patched.setattr(claims, "is_ingesting_wanted", lambda: next(wanted))
+        patched.setattr(locks, "is_ingesting_wanted", lambda: next(wanted))
         importing = tenant_jobs(ingest)
         assert importing.step() is None
         assert importing.step() == 1.0
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
-    with claims.ingesting(patience=0):
+    with locks.ingesting(patience=0):
         check_consistent()
     work(ended(job))
     assert ids() == ["a.md", "b.md", "c.md"]
@@ -297,7 +297,7 @@ def test_an_internal_fault_is_retried_a_limited_number_of_times(
 
 def test_a_tenant_ingested_by_another_process_waits(ingest: Ingest) -> None:
     job = upload("a.md")
-    with claims.ingesting():
+    with locks.ingesting():
         assert tenant_jobs(ingest).step() == 1.0
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
     assert rest(tenant_jobs(ingest)) == 0.0

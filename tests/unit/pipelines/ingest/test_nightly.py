@@ -16,7 +16,7 @@ from tenants.accounts.registry import Registry
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.index import open_collection
-from tenants.work import claims
+from tenants.work import locks
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 
 
@@ -70,7 +70,7 @@ def test_a_tenant_that_is_busy_or_broken_does_not_stop_the_others(
     Registry().add("zeta")
 
     def during() -> None:
-        with acting_as(Tenant("acme", "elsewhere")), claims.ingesting():
+        with acting_as(Tenant("acme", "elsewhere")), locks.ingesting():
             Context().run(NightlyCheck(_Watched(ingest)).check_all, Event())
 
     with caplog.at_level(logging.INFO, "opora.maintenance"):

@@ -23,7 +23,7 @@ from tenants import index
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, TryAgain
 from tenants.knowledge import lexicon, writing
-from tenants.work import claims
+from tenants.work import locks
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 
@@ -181,7 +181,7 @@ def test_a_change_is_turned_away_while_another_process_ingests(library: Library,
 
     def elsewhere() -> None:
         # A run of another process: its claim is taken, but unknown to this process.
-        with acting_as(Tenant("acme", "elsewhere")), claims.ingesting(), pytest.raises(Busy, match="documents_busy"):
+        with acting_as(Tenant("acme", "elsewhere")), locks.ingesting(), pytest.raises(Busy, match="documents_busy"):
             Context().run(attempt)
 
     def attempt() -> None:

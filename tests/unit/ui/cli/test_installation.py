@@ -16,7 +16,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import invitations, operators
 from tenants.storage import database
-from tenants.work import claims
+from tenants.work import locks
 
 ARTICLE = "# Refunds\n\nAn item can be returned within 14 days.\n"
 
@@ -35,7 +35,7 @@ def _installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 def moved(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Switch to another installation."""
     index.close_all()
-    claims.close_all()
+    locks.close_all()
     database.close_all()
     monkeypatch.setenv("OPORA_DATA_DIR", str(folder))
     get_settings.cache_clear()
@@ -131,7 +131,7 @@ def test_a_link_for_the_first_admin_is_printed_alone(tmp_path: Path, monkeypatch
     article = tmp_path / "a.md"
     article.write_text(ARTICLE)
     assert opora("ingest", str(article), "--tenant", "shop").exit_code == 0
-    monkeypatch.setattr(claims, "service_place", lambda _: claims.ServicePlace("127.0.0.1", 8080, "http://desk.test"))
+    monkeypatch.setattr(locks, "service_place", lambda _: locks.ServicePlace("127.0.0.1", 8080, "http://desk.test"))
     assert opora("tenant", "invite", "shop").stdout.startswith("http://desk.test/desk/invitation/")
     monkeypatch.undo()
     with acting_as(Tenant("shop", "")):

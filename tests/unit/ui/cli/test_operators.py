@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import cli
 from settings import Settings
 from tenants.accounts.registry import Registry
-from tenants.desk import operators, sessions
+from tenants.desk import operator_sessions, operators
 
 PASSWORD = "снег идёт над рекой"
 
@@ -30,7 +30,7 @@ def test_an_operator_is_added_listed_changed_and_removed(run: CliRunner) -> None
     assert "anna@shop.example" in added
     assert PASSWORD not in added
     assert "Анна" in opora("list")
-    sessions.begin(operators.authenticate("anna@shop.example", PASSWORD), address="", browser="")
+    operator_sessions.begin(operators.authenticate("anna@shop.example", PASSWORD), address="", browser="")
     [listed] = json.loads(opora("list", "--json"))
     assert {name: listed[name] for name in ("login", "role", "sessions")} == {
         "login": "anna@shop.example",

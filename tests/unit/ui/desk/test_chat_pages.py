@@ -21,7 +21,7 @@ from tenants.accounts.registry import Registry
 from tenants.chats import store
 from tenants.core.context import COMMAND_LINE, Tenant, acting_as
 from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited, TryAgain
-from tenants.desk import sessions
+from tenants.desk import operator_sessions
 from tenants.knowledge.document_edges import Edge
 from tests import desk
 from ui.desk import chat, conversation
@@ -46,7 +46,7 @@ async def test_what_was_refused_to_a_person_costs_the_customer_no_answer(
 ) -> None:
     conversations = Dropping()
     operator = SimpleNamespace(operator=SimpleNamespace(name="Ann"))
-    monkeypatch.setattr(sessions, "current", lambda: operator)
+    monkeypatch.setattr(operator_sessions, "current", lambda: operator)
     monkeypatch.setattr(store, "take", Mock(side_effect=error))
     monkeypatch.setattr(chat, "_conversation", lambda *_, **__: Response(status_code=409))
     routes = chat.router(Mock(), conversations).routes
@@ -65,7 +65,7 @@ def test_a_message_without_room_keeps_its_text(error: OporaError, action: str, m
         return Response(status_code=refused.status)
 
     operator = SimpleNamespace(operator=SimpleNamespace(name="Ann"))
-    monkeypatch.setattr(sessions, "current", lambda: operator)
+    monkeypatch.setattr(operator_sessions, "current", lambda: operator)
     monkeypatch.setattr(store, action, Mock(side_effect=error))
     monkeypatch.setattr(chat, "_conversation", show)
     api = FastAPI()

@@ -4,7 +4,7 @@ from queue import Queue
 from threading import Event
 from time import monotonic
 
-from tenants.core.background import Repeating, Rest
+from tenants.core.background_loop import Repeating, Rest
 from tenants.core.context import Tenant, acting_as, tenant_id
 
 SECONDS = 30.0
