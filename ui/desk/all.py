@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pipelines.routes import OpenRouter
 from ui.desk import account, article, assets, chat, document, doubt, first_run, gap, job, live, sso, tenant
 from ui.desk.insights import audit, evaluation, figures, measured, playground, reading
-from ui.desk.settings import change, hours, model, offers, policy, sign_in, site, token, tool, webhook
+from ui.desk.settings import change, hours, identity_provider, model, offers, policy, site, token, tool, webhook
 from ui.desk.view import Desk
 from ui.services import Services
 
@@ -25,7 +25,7 @@ def routers(desk: Desk, services: Services) -> Iterator[OpenRouter]:
     yield evaluation.router(desk, services.evaluations)
     yield reading.router(desk, services.runner.ask)
     yield playground.router(desk, services.runner)
-    for settings in (policy, offers, hours, site, tool, webhook, token, model, sign_in, change):
+    for settings in (policy, offers, hours, site, tool, webhook, token, model, identity_provider, change):
         yield settings.router(desk)
     yield sso.router(desk, services.limiter)
     yield tenant.router(desk, services.passwords)

@@ -47,7 +47,7 @@ def router(desk: Desk) -> OpenRouter:
         return pages.page(
             desk,
             "sign-in",
-            "sign_in.html",
+            "identity_provider.html",
             refused,
             fields=fields,
             fault=fault,
