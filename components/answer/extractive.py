@@ -15,8 +15,8 @@ from components.language.identifiers import codes
 from components.language.marks import FENCE, HEADING_MARK, ITEM
 from components.language.normalise import fold
 from components.language.words import stems
-from components.nested import Nested
 from components.passages import relevance, to_passage
+from components.serialisation import Nested
 from components.turn import Claim, Draft, Passage, Query, RejectedApproach
 
 _DELIMITER = re.compile(r"[\s|:-]+")

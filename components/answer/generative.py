@@ -29,8 +29,8 @@ from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
 from components.models.prompts import as_asked, block
 from components.models.structured import Form, fill
-from components.nested import Nested
 from components.passages import to_passages
+from components.serialisation import Nested
 from components.turn import (
     Claim,
     Complexity,

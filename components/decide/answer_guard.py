@@ -26,7 +26,7 @@ from components.language.normalise import fold
 from components.language.personal import mask_news
 from components.language.texts import text as said_in
 from components.models.prompts import FOLDER
-from components.nested import Nested
+from components.serialisation import Nested
 from components.turn import Article, Citation, Claim, Draft, Passage, Reply, Turn
 from tenants.accounts.policy import Policy
 from tenants.knowledge.tools import ORIGIN

@@ -2,9 +2,9 @@
 
 from components.faults import degraded
 from components.language.texts import keys, text
-from components.nested import Nested
 from components.passages import relevance, to_passage
 from components.retrieve.probe import Probe
+from components.serialisation import Nested
 
 _REASONS = "outcomes.reasons."
 

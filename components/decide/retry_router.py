@@ -8,7 +8,7 @@ from haystack import component
 from haystack.dataclasses import GeneratedAnswer
 
 from components.answer.drafts import to_answer, to_draft
-from components.judge.evaluator import checked_passes
+from components.judge.evidence_evaluator import checked_passes
 from components.turn import Answerability, Draft, Gate, Quality, SelfEvaluation, Verdict
 
 _WORTH: Mapping[Answerability, int] = {"fully": 3, "partially": 2, "unknown": 1, "cannot": 0}

@@ -14,8 +14,8 @@ from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
 from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed
-from components.nested import from_description
 from components.retrieve.cache import TenantLruCache
+from components.serialisation import from_description
 from tenants.core import fairness
 from tenants.core.errors import TryAgain
 from tenants.core.points import Dense
@@ -47,7 +47,10 @@ class EmbeddingFailed(TryAgain):
 
 
 def settings_of(embedder: Embedder) -> DenseSettings:
-    """Return the vector space of an embedder, stored with what it encodes."""
+    """Return the vector space of an embedder, stored with what it encodes.
+
+    This holds the path of its class, by which `_embedder` restores it: an embedder that moves loses its indexes.
+    """
     # By way of JSON, so that these are equal to settings that were stored.
     stored = json.loads(portable(json.dumps(embedder.to_dict())))
     return DenseSettings(space=embedder.space, dimensions=embedder.dimensions, embedder=stored)

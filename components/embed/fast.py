@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import RLock, get_native_id
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from components.nested import Nested
+from components.serialisation import Nested
 from settings import get_settings
 from tenants.core.points import Dense
 from tenants.work.seats import Seats

@@ -8,7 +8,7 @@ from haystack import Document, default_to_dict
 from haystack.components.embedders.types.protocol import DocumentEmbedder, TextEmbedder
 from haystack.core.serialization import component_to_dict
 
-from components.nested import Nested
+from components.serialisation import Nested
 from tenants.core.points import Dense
 
 

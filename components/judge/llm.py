@@ -16,7 +16,7 @@ from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import fill
-from components.nested import Nested
+from components.serialisation import Nested
 from components.turn import Claim, Passage, RejectedApproach, SelfEvaluation
 
 _NEAR_TOPIC = 40

@@ -11,7 +11,7 @@ from components.models.calls import Tier, current
 from components.models.chat_call import ChatCall, OnText, Request
 from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import FOLDER, Prompt, prompt
-from components.nested import Nested
+from components.serialisation import Nested
 
 
 @dataclass(eq=False)

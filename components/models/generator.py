@@ -11,7 +11,7 @@ from components.faults import degraded
 from components.models.chat import ChatModels
 from components.models.failures import Malformed, ModelFailed
 from components.models.structured import json_object
-from components.nested import Nested
+from components.serialisation import Nested
 
 
 @component

@@ -2,10 +2,10 @@
 
 from haystack import Document
 
-from components.nested import Nested
 from components.passages import relevance
 from components.retrieve.reranker import FeatureRanker
 from components.retrieve.retriever import DENSE_SHARE, TenantRetriever
+from components.serialisation import Nested
 
 
 class Probe(Nested):

@@ -14,9 +14,9 @@ from components.faults import degraded
 from components.judge.relevance import COSINE
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings, settings_from
-from components.nested import Nested
 from components.passages import SEARCH, from_payload, with_meta
 from components.retrieve.cache import SearchCache, SearchResult
+from components.serialisation import Nested
 from components.turn import Filters
 from tenants.core.points import Conditions, Dense, Hit, Vector
 from tenants.index import DENSE, SPARSE, open_collection

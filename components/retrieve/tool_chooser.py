@@ -6,8 +6,8 @@ from components.language.normalise import clean, fold
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import Form, fill
-from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, coerced
+from components.serialisation import Nested
 from tenants.core.json import Json
 from tenants.core.patterns import compiled
 from tenants.knowledge.tools import Property, Tool

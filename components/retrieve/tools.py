@@ -35,10 +35,10 @@ from components.language.words import stems
 from components.models.attempts import attempt as attempt_call
 from components.models.breaker import upstream
 from components.models.failures import ModelFailed
-from components.nested import Nested
 from components.passages import SEARCH, Chunk, relevance, to_passage, with_meta
 from components.retrieve.tool_arguments import Lookup, extract_arguments, is_part
 from components.retrieve.tool_chooser import LlmToolChooser
+from components.serialisation import Nested
 from components.turn import Frozen, Query
 from settings import get_settings
 from tenants.core import context

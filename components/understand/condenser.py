@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import Form, fill
-from components.nested import Nested
+from components.serialisation import Nested
 from components.turn import Exchange
 
 _MAX_LENGTH = 300

@@ -12,7 +12,7 @@ from components.language.asking import to_the_point
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
-from components.nested import Nested
+from components.serialisation import Nested
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
 from components.understand.features import MAX_LENGTH, features
 from components.understand.followup import leaning, named, previous, standalone

@@ -6,7 +6,7 @@ from components.language.identifiers import codes, numbers
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import Form, fill
-from components.nested import Nested
+from components.serialisation import Nested
 
 _MAX_QUERY_LENGTH = 200
 _MAX_PASSAGE_LENGTH = 600

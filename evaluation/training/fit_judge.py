@@ -26,7 +26,7 @@ from components.judge.relevance import COSINE, FILE, SIGNALS, Kind, design, meas
 from components.language.encoder import encode_passage, encode_query
 from components.language.encoder_settings import STANDARD
 from components.language.words import all_words, analyse
-from components.nested import from_description
+from components.serialisation import from_description
 from components.turn import Passage
 from evaluation import workspace
 from evaluation.cases import Case, LabelledPassage

@@ -25,7 +25,7 @@ from components.models.calls import CallOutcome, collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from components.models.structured import Form, parsed
-from components.nested import from_description
+from components.serialisation import from_description
 from pipelines.ask import model_servers
 from pipelines.ask.model_servers import Lack
 from pipelines.ask.named_models import STOCK, Kind, NamedModel, Profile

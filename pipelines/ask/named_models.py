@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from components.nested import from_description
+from components.serialisation import from_description
 from pipelines import definition
 from pipelines.ask import profiles
 from pipelines.definition import components_of_type

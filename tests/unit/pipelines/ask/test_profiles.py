@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from haystack.tracing.tracer import disable_tracing
 
-from components.judge.evaluator import RetrievalEvaluator
+from components.judge.evidence_evaluator import RetrievalEvaluator
 from components.models.calls import Call
 from components.turn import Draft, Turn
 from pipelines import definition

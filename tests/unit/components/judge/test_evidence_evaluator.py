@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.judge.evaluator import RetrievalEvaluator
+from components.judge.evidence_evaluator import RetrievalEvaluator
 from components.turn import PASSES, Quality
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
