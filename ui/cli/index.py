@@ -43,8 +43,16 @@ def check(
 
 
 def _print_rebuilt(done: Mapping[str, Any]) -> None:
-    figures = {"generation": done["generation"], "chunks": done["chunks"]}
-    typer.echo(message("rebuild.done", **figures, seconds=number(done["seconds"], 1, locale=terminal_locale())))
+    typer.echo(_done("rebuild", done))
+
+
+def _print_rolled_back(done: Mapping[str, Any]) -> None:
+    typer.echo(_done("rollback", done))
+
+
+def _done(act: str, done: Mapping[str, Any]) -> str:
+    seconds = number(done["seconds"], 1, locale=terminal_locale())
+    return message(f"{act}.done", generation=done["generation"], chunks=done["chunks"], seconds=seconds)
 
 
 @group.tenant_command("rebuild", show=_print_rebuilt)
@@ -53,7 +61,7 @@ def rebuild() -> Mapping[str, Any]:
         return Ingest().rebuild().finish(_progress_on(progress)).as_json()
 
 
-@group.tenant_command("rollback", show=_print_rebuilt)
+@group.tenant_command("rollback", show=_print_rolled_back)
 def rollback() -> Mapping[str, Any]:
     return Ingest().rollback().finish().as_json()
 

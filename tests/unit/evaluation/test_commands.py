@@ -134,6 +134,7 @@ def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
     lost = evaluate("compare", "latest~1", "latest")
     assert lost.exit_code == 1
     assert "evaluate_retrieval.threshold: 0.45 → 1.0" in lost.stdout
+    assert "Losses of 3 points or more beyond chance:" in lost.stdout
     assert "every change of it counts" in " ".join(lost.stdout.split())
     assert "return" in lost.stdout
     assert evaluate("compare", "latest", "latest~1").exit_code == 0, "a gain never fails"

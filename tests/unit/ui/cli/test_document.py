@@ -147,3 +147,11 @@ def test_the_index_is_checked_and_repaired() -> None:
     report = json.loads(repaired.stdout)
     assert (report["repaired"], report["clean"], len(report["incomplete_documents"])) == (True, False, 1)
     assert opora("index", "check").exit_code == 0
+
+
+def test_a_rollback_says_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Generation 2 is active." in opora("index", "rebuild").stdout
+    assert "Rolled back: generation 1 is active again." in opora("index", "rollback").stdout
+    monkeypatch.setenv("LC_ALL", "ru_RU.UTF-8")
+    opora("index", "rebuild")
+    assert "Откат выполнен: снова работает версия индекса" in opora("index", "rollback").stdout
