@@ -192,6 +192,25 @@ def test_turn_page_shows_scores_and_model_calls(
     assert len(passes) == len(asked["meta"]["iterations"]) == 1
 
 
+def test_why_a_question_was_refused_is_said_in_words(
+    server: Server, ingest: Callable[..., httpx.Response], token: Callable[..., str]
+) -> None:
+    assert ingest("acme", ARTICLES).is_success
+    staff = desk.staff("acme", {"Анна": "admin"})["Анна"]
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        headers = {"Authorization": f"Bearer {token('acme', 'ask')}"}
+        question = {"question": "Что означает код E77?"}
+        asked = client.post("/ask/run", json=question, headers=headers).json()
+        page, path = Browser(client, desk.secret_of(staff)), f"/desk/turns/{asked['turn_id']}"
+        wait_until(lambda: page.get(path).status_code == 200)
+        shown = page.page(path)
+    facts = {str(one.findtext("dt")): str(one.findtext("dd")) for one in shown.iterfind(".//dl[@class='facts']/div")}
+    assert asked["verdict"]["reasons"] == ["code_not_found"]
+    assert facts["Решение"] == "без сотрудника не ответить: такого кода нет ни в одном документе"
+    assert facts["Понято как"] == "вопрос к базе знаний"
+    assert "Модель" not in facts
+
+
 def test_the_playground_compares_two_settings_and_leaves_no_trace(
     get: Callable[..., httpx.Response], post: Callable[[str, dict[str, str]], httpx.Response], articles: None
 ) -> None:

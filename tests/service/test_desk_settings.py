@@ -349,8 +349,11 @@ def test_a_webhook_is_added_tested_and_sent_to_again(admin: Browser, now: Callab
     (delivery,) = outbox.latest()
     assert (delivery.event, delivery.webhook_id) == ("webhook.test", added.webhook_id)
     with database.across_tenants(write=True) as session:
-        session.execute(update(OutboxRow).where(OutboxRow.delivery_id == delivery.delivery_id).values(state="dead"))
-    assert "проба" in admin.page(f"{ROOT}/webhooks?state=dead").text_content()
+        given_up = {"state": "dead", "fault": "status 500"}
+        session.execute(update(OutboxRow).where(OutboxRow.delivery_id == delivery.delivery_id).values(given_up))
+    dead = admin.page(f"{ROOT}/webhooks?state=dead").text_content()
+    assert "проба" in dead
+    assert "Получатель ответил кодом 500." in dead
     assert admin.post(f"{ROOT}/webhooks/redeliver", {"delivery_id": delivery.delivery_id}).status_code == 303
     assert outbox.latest()[0].state == "pending"
     renewed = parsed(admin.post(f"{ROOT}/webhooks/rotate", named))

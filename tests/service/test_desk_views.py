@@ -111,6 +111,15 @@ def test_everybody_can_read_a_page_with_scripts_or_without_on_any_screen(
     assert lines(without) == with_scripts
 
 
+def test_the_table_of_evaluation_runs_fits_a_phone(reading: Callable[[str, bool], Page]) -> None:
+    page = reading("/desk/evaluation", True)
+    page.set_viewport_size(desk_views.PHONE)
+    table = page.locator('[aria-label="Качество по прогонам, % вопросов: таблица"]')
+    assert table.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+    figure = table.locator("td.figure").last
+    assert figure.evaluate("cell => getComputedStyle(cell, '::before').content") == '"Подтверждено: "'
+
+
 def lines(page: Page) -> list[str]:
     """Return the lines of a page, sorted: which of two sessions is the current one differs, and what is cached."""
     return sorted(NUMBER.sub("0", str(page.evaluate(READ))).replace(" из кеша", "").splitlines())

@@ -94,7 +94,7 @@ def test_a_reply_and_its_answer_go_by_e_mail(
         assert chat()["messages"][-1]["text"] == "Спасибо, жду."
 
 
-def test_the_desk_says_why_an_email_was_refused(posted: tuple[Server, Settings], smtp: MailServer) -> None:
+def test_desk_and_deliveries_say_why_an_email_was_refused(posted: tuple[Server, Settings], smtp: MailServer) -> None:
     server, _ = posted
     smtp.refusal = "550 no such user"
     with acting_as(Tenant(TENANT, "admin")):
@@ -109,6 +109,10 @@ def test_the_desk_says_why_an_email_was_refused(posted: tuple[Server, Settings],
         operator.post(f"{path}/reply", {"text": "Мастер приедет завтра.", "seen": "9"})
         wait_until(lambda: "Письмо клиенту не доставлено" in operator.get(path).text)
         assert "не доставлено: почтовый сервер отказал (код 550)." in operator.get(path).text
+        admin = Browser(client, desk.secret_of(desk.staff(TENANT, {"Анна": "admin"})["Анна"]))
+        deliveries = admin.page("/desk/settings/webhooks").get_element_by_id("deliveries").text_content()
+        assert "почтовый сервер отказал (код 550)" in deliveries
+        assert "smtp" not in deliveries
 
 
 def test_a_drop_of_the_evaluation_goes_by_email(posted: tuple[Server, Settings], smtp: MailServer) -> None:

@@ -185,11 +185,15 @@ def delivery(chat: Chat, locale: str) -> str:
     return text("desk.chat.unreachable", locale)
 
 
+def email_fault(recorded: str, locale: str) -> str:
+    """Return in words why an e-mail was not delivered, from the recorded code such as `smtp 550`."""
+    kind, _, code = recorded.partition(" ")
+    return text_or(recorded, f"desk.chat.email_fault.{kind}", locale, code=code)
+
+
 def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
     if message.text or "event" not in message.body:
         return message.text
     event, login = str(message.body.get("event", "")), str(message.body.get("operator", ""))
-    recorded = str(message.body.get("fault", ""))
-    kind, _, code = recorded.partition(" ")
-    fault = text_or(recorded, f"desk.chat.email_fault.{kind}", locale, code=code)
+    fault = email_fault(str(message.body.get("fault", "")), locale)
     return text_or(event, f"chats.event.{event}", locale, name=message.name or people.get(login, login), fault=fault)

@@ -6,13 +6,16 @@ from fastapi import Query
 from starlette.responses import Response
 
 from components.ingest.fetch import canonical
+from components.language.texts import text_or
 from pipelines.routes import OpenRouter
 from tenants.chats import outbox, webhooks
+from tenants.chats.outbox import Delivery
 from tenants.chats.webhook_events import MAIL_EVENTS, TEST_EVENT, WEBHOOK_EVENTS
 from tenants.core.errors import Invalid, OporaError
+from ui.desk import conversation
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Typed
-from ui.desk.view import Desk
+from ui.desk.view import Desk, reader_locale
 
 _ALL = f"{pages.ROOT}/webhooks"
 _SHOWN = 50
@@ -77,7 +80,15 @@ def router(desk: Desk) -> OpenRouter:
             secret=secret,
             saved=saved,
             dead=dead,
+            fault_of=_fault,
             deliveries=outbox.latest(state="dead" if dead else None, limit=_SHOWN),
         )
 
     return endpoints
+
+
+def _fault(delivery: Delivery) -> str:
+    if delivery.webhook_id == outbox.MAIL:
+        return conversation.email_fault(delivery.fault, reader_locale())
+    kind, _, status = delivery.fault.partition(" ")
+    return text_or(delivery.fault, f"desk.settings.fault.{kind}", reader_locale(), code=status)
