@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 from starlette.types import Scope
 
-from components.language.texts import LOCALES, text
+from components.language.texts import LOCALES, text, text_or
 from tenants.core.errors import CallerError, Invalid, Malformed, OporaError, RateLimited
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -155,9 +155,12 @@ def _code(kind: str, path: list[str], message: str) -> str:
 
 
 def _text(kind: str, locale: str, error: OporaError) -> str:
+    params = dict(error.params)
+    if state := params.get("state"):
+        params["state"] = text_or(str(state), f"chats.state.{state}", locale)
     for name in (error.code, "invalid_request" if isinstance(error, CallerError) else "internal_error"):
         try:
-            return text(f"service.{name}.{kind}", locale, **error.params)
+            return text(f"service.{name}.{kind}", locale, **params)
         except KeyError:
             continue
     return HTTPStatus(error.status).phrase

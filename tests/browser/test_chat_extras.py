@@ -63,7 +63,7 @@ def test_a_file_that_is_refused_says_why(opened: Page, service: FakeService) -> 
     service.begin()
     field, attachment = opened.locator("input[type=file]"), opened.locator(".attachment")
     field.set_input_files(_file("big.pdf", b"x" * 1_100_000))
-    expect(attachment).to_contain_text("Файл больше 977 КБ")
+    expect(attachment).to_contain_text("Файл больше 1 МБ")
     service.refused_paths, service.refusal = {"/chats/chat-1/files"}, (422, "Такие файлы не принимаются")
     field.set_input_files(_file("virus.exe"))
     expect(attachment).to_contain_text("Такие файлы не принимаются")

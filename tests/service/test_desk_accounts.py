@@ -221,6 +221,8 @@ def test_a_session_opens_the_api_of_its_role_with_a_csrf_token_only(
     assert operator.client.post(path, json=body, headers={**known, **SAME_ORIGIN}).is_success
     problem(operator.get("/documents"), 401, "token_missing")
     problem(signed_in("installation").get("/desk/chats"), 403, "scope_missing")
+    page = operator.get("/desk/people")
+    assert (page.status_code, "Ваша роль этого не позволяет." in page.text, "admin" in page.text) == (403, True, False)
 
 
 def test_signing_in_takes_no_session_that_somebody_has_planted(

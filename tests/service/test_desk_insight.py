@@ -206,7 +206,7 @@ def test_why_a_question_was_refused_is_said_in_words(
         shown = page.page(path)
     facts = {str(one.findtext("dt")): str(one.findtext("dd")) for one in shown.iterfind(".//dl[@class='facts']/div")}
     assert asked["verdict"]["reasons"] == ["code_not_found"]
-    assert facts["Решение"] == "без сотрудника не ответить: такого кода нет ни в одном документе"
+    assert facts["Решение"] == "сам не отвечает: такого кода нет ни в одном документе"
     assert facts["Понято как"] == "вопрос к базе знаний"
     assert "Модель" not in facts
 
@@ -315,12 +315,12 @@ def test_a_run_of_the_evaluation_is_shown_with_its_curve(get: Callable[..., http
     assert "opora evaluate answers --key key.jsonl --tenant acme" in get("/desk/evaluation/measured").text
     desk.evaluated("acme")
     page = get("/desk/evaluation/measured").text
-    for shown in ("0123456789ab", "shop-key", "&gt;= 0.68: достигнута", "Верный ответ или нужная статья", "<polyline"):
+    for shown in ("0123456789ab", "shop-key", "≥ 0.68: достигнута", "Верный ответ или нужная статья", "<polyline"):
         assert shown in page
     assert [one["run_id"] for one in get("/evaluation/runs").json()["runs"]] == ["run-2", "run-1"]
     chosen = html.fromstring(get("/desk/evaluation/measured?run=run-1").text)
     assert chosen.xpath("//table//a[@aria-current]/@href") == ["/desk/evaluation/measured?run=run-1"]
     unknown = get("/desk/evaluation/measured?run=elsewhere")
     assert unknown.status_code == 404
-    assert "Такой оценки нет" in unknown.text
+    assert "Такого прогона нет" in unknown.text
     assert get("/desk/evaluation/measured", "Борис").status_code == 403

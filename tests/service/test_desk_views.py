@@ -115,7 +115,7 @@ def test_the_table_of_evaluation_runs_fits_a_phone(reading: Callable[[str, bool]
     page = reading("/desk/evaluation", True)
     page.set_viewport_size(desk_views.PHONE)
     table = page.locator('[aria-label="Качество по прогонам, % вопросов: таблица"]')
-    assert table.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+    assert table.evaluate("region => region.scrollWidth - region.clientWidth") == 0
     figure = table.locator("td.figure").last
     assert figure.evaluate("cell => getComputedStyle(cell, '::before').content") == '"Подтверждено: "'
 

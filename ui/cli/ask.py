@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from components.language.figures import number
 from components.language.marks import on_one_line
-from components.language.texts import terminal_locale
+from components.language.texts import terminal_locale, text_or
 from components.models.calls import collect_calls, for_models
 from components.turn import Quality
 from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer
@@ -112,7 +112,8 @@ def print_turn(console: Console, answer: TurnAnswer, question: str, locale: str 
             quoted = say("turn.excerpt", excerpt=excerpt)
             console.print(f"      [dim]{escape(quoted)}[/]", highlight=False)
     if answer.meta.degraded:
-        console.print(escape(say("turn.degraded", steps=", ".join(answer.meta.degraded))), style="yellow")
+        steps = (text_or(step, f"desk.task.{step}", terminal_locale()) for step in answer.meta.degraded)
+        console.print(escape(say("turn.degraded", steps=", ".join(steps))), style="yellow")
 
 
 def _print_text(console: Console, words: str) -> None:

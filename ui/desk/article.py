@@ -12,14 +12,14 @@ from components.language.texts import LOCALES
 from components.turn import Trust
 from pipelines import problems
 from pipelines.ask.articles import gap_meanings, preview
-from pipelines.ask.articles.preview import KINDS
+from pipelines.ask.articles.preview import KINDS, AskedQuestion
 from pipelines.ask.articles.usecase import Articles, drafted
 from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.core.errors import Busy, Conflict, Invalid, OporaError
 from tenants.desk import articles, operators
 from tenants.desk.articles import Article, Draft
-from tenants.knowledge import gaps
+from tenants.knowledge import documents, gaps
 from tenants.knowledge.gaps import Gap
 from ui.desk import conversation
 from ui.desk.view import Desk, back_to, may, or_again
@@ -189,6 +189,14 @@ def _begin_preview(desk: Desk, service: Articles, article_id: str) -> Response:
     return back_to(f"{_path(article)}/preview")
 
 
+def _titles(article: Article, asked: Sequence[AskedQuestion]) -> dict[str, str]:
+    """Return the titles of the documents that the answers cite, by id; the article may not be among them yet."""
+    cited = {doc_id for one in asked for side in (one.before, one.after) for doc_id in side.cited}
+    return {doc_id: one.title for doc_id, one in documents.find(sorted(cited)).items()} | {
+        article.doc_id: article.draft.title
+    }
+
+
 def _preview(desk: Desk, service: Articles, article: Article) -> Response:
     shown = preview.stored(article)
     asked = shown.questions if shown else ()
@@ -217,6 +225,7 @@ def _preview(desk: Desk, service: Articles, article: Article) -> Response:
             ]
             for kind in KINDS
         },
+        titles=_titles(article, asked),
         effects={effect: effects.count(effect) for effect in dict.fromkeys(effects)},
         chunks=chunks,
         fault=fault,

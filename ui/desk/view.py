@@ -17,13 +17,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from components.language.figures import number, percent
 from components.language.texts import day as written_day
-from components.language.texts import text_or, texts
+from components.language.texts import text, text_or, texts
 from pipelines import desk_gate, problems
 from settings import Settings
 from tenants.accounts import registry
 from tenants.chats import fanout
 from tenants.core import context
-from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited
+from tenants.core.errors import Conflict, Forbidden, Invalid, OporaError, RateLimited
 from tenants.desk import operator_sessions
 from tenants.desk.operators import Operator
 from ui.desk.assets import Templates
@@ -164,6 +164,9 @@ class Desk:
 
     def error(self, error: OporaError) -> Response:
         title, detail = problems.explained(error)
+        if error.code == Forbidden.code:
+            # The usual words are about tokens and scopes.
+            detail = text("desk.error.forbidden", reader_locale())
         return self.public("error.html", error, title=title, detail=detail)
 
     def part(self, template: str, **values: object) -> Markup:

@@ -48,9 +48,10 @@ export class Texts {
     return Number.isNaN(date.valueOf()) ? '' : date.toLocaleDateString(this.locale, { dateStyle: 'medium' });
   };
 
+  /** Format a size. A megabyte has a million bytes, as in the settings at the desk. */
   size = (bytes: number): string => {
-    if (bytes < 1024) return this.say('size_b', { size: bytes });
-    if (bytes < 1024 * 1024) return this.say('size_kb', { size: Math.round(bytes / 1024) });
-    return this.say('size_mb', { size: (bytes / 1024 / 1024).toFixed(1) });
+    if (bytes < 1_000) return this.say('size_b', { size: bytes });
+    if (bytes < 1_000_000) return this.say('size_kb', { size: Math.round(bytes / 1_000) });
+    return this.say('size_mb', { size: this.number(bytes / 1_000_000, 1) });
   };
 }

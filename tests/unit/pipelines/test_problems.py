@@ -46,3 +46,8 @@ def test_only_errors_that_may_pass_later_say_when() -> None:
 )
 def test_accept_language(header: str, locale: str) -> None:
     assert problems.locale_of(header) == locale
+
+
+def test_a_state_is_named_in_words() -> None:
+    body = json.loads(bytes(problems.response(errors.Conflict("chat_state", state="human")).body))
+    assert body["detail"] == "Чат сейчас: у сотрудника. Для него это действие недоступно."
