@@ -211,6 +211,22 @@ def test_why_a_question_was_refused_is_said_in_words(
     assert "Модель" not in facts
 
 
+def test_a_reason_that_the_outcome_says_is_not_repeated(
+    server: Server, ingest: Callable[..., httpx.Response], token: Callable[..., str]
+) -> None:
+    assert ingest("acme", ARTICLES).is_success
+    staff = desk.staff("acme", {"Анна": "admin"})["Анна"]
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        headers = {"Authorization": f"Bearer {token('acme', 'ask')}"}
+        question = {"question": "Отмените мой заказ и верните деньги немедленно!"}
+        asked = client.post("/ask/run", json=question, headers=headers).json()
+        page, path = Browser(client, desk.secret_of(staff)), f"/desk/turns/{asked['turn_id']}"
+        wait_until(lambda: page.get(path).status_code == 200)
+        shown = page.page(path).find(".//section[@class='card']/p/span[@class='why']")
+    assert asked["outcome"] == "high_stakes"
+    assert shown is None
+
+
 def test_the_playground_compares_two_settings_and_leaves_no_trace(
     get: Callable[..., httpx.Response], post: Callable[[str, dict[str, str]], httpx.Response], articles: None
 ) -> None:

@@ -151,12 +151,18 @@ def test_a_change_is_listed_and_taken_back(admin: Browser, now: Callable[[], Pol
 
 
 def test_changes_are_told_in_words(admin: Browser, now: Callable[[], Policy]) -> None:
-    policy.change(streaming="optimistic", answer_threshold=0.25, approved_offers={"complaint": "Перезвоним."})
+    policy.change(streaming="optimistic", answer_threshold=0.25, approved_offers={"complaint/курьер": "Перезвоним."})
     desk.staff(ADMIN.tenant_id, {"Глеб": "editor"})
     webhook = webhooks.add("https://crm.invalid/told", ("chat.rated",))
     webhooks.remove(webhook.webhook_id)
     listed = admin.page(f"{ROOT}/changes").text_content()
-    for words in ("сразу, пока пишется", "0,25", "Жалуется: Перезвоним.", "редактор", "клиент поставил оценку"):
+    for words in (
+        "сразу, пока пишется",
+        "0,25",
+        "Жалуется (курьер): Перезвоним.",
+        "редактор",
+        "клиент поставил оценку",
+    ):
         assert words in listed
     for code in ("optimistic", "0.25", "complaint", "chat.rated", webhook.webhook_id):
         assert code not in listed

@@ -176,6 +176,7 @@ class Desk:
         locale = reader_locale()
         standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
         standing |= {"t": texts("desk", locale), "named": names(locale)}
+        standing["because"] = partial(_reason, named=names(locale))
         standing |= {"number": partial(number, locale=locale), "percent": partial(percent, locale=locale)}
         standing |= {"clock": partial(clock, locale=locale), "day": partial(day, locale=locale)}
         return self._templates.render(template, locale, {**standing, **values})
@@ -220,6 +221,13 @@ def clock(moment: datetime, *, locale: str) -> str:
 
 def day(moment: datetime | str, *, locale: str) -> str:
     return written_day(moment if isinstance(moment, str) else f"{moment:%Y-%m-%d}", locale)
+
+
+def _reason(answered: object, *, named: Callable[[str, str], str]) -> str:
+    """Return in words why an answer had its outcome; empty if the words of the outcome say so already."""
+    reason = getattr(answered, "refusal_reason", None) or getattr(answered, "reason", None)
+    words = named("reason", reason) if reason else ""
+    return "" if words in named("outcome", getattr(answered, "outcome", "")) else words
 
 
 def _place(operator: Operator) -> str:

@@ -31,6 +31,7 @@ _NAMED_BY: Mapping[str, str] = {"webhook": "url", "token": "subject", "tool": "t
 _WORDS: Mapping[str, str] = {
     "role": "role.{value}",
     "default_role": "role.{value}",
+    "locale": "insight.language.{value}",
     "scopes": "tokens.scope.{value}",
     "events": "settings.webhook.event.{value}",
 }
@@ -129,7 +130,10 @@ def _written(area: str, name: str, value: object, within: str = "") -> str:
 
 
 def _key(name: str, key: str, within: str) -> str:
-    return _found(*_KEYS, name=name, key=key, within=within) or key
+    # An offer for certain words has the key `cancellation/order refund`.
+    kind, bound, words = key.partition("/")
+    label = _found(*_KEYS, name=name, key=kind, within=within)
+    return f"{label} ({words})" if label and bound else label or key
 
 
 def _found(*keys: str, **parts: str) -> str:
