@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from components.embed.address import LOCAL_OLLAMA
+from components.embed.dense import LOCAL_OLLAMA
 from components.language.yaml_files import read_yaml
 from settings import get_settings
 

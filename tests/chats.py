@@ -12,7 +12,7 @@ from tenants.chats.tickets import Ticket
 from tenants.core import context
 from tenants.storage import database
 from tenants.storage.mapping import record_of
-from tests.rows import row
+from tests.records import row
 
 
 def webhook(*events: str) -> str:

@@ -30,7 +30,7 @@ from tenants.work.tables import JobRow
 from tests import desk
 from tests.audits import miss
 from tests.browser.turns import citation, turn
-from tests.rows import row
+from tests.records import row
 from tests.service.stored import delivery, finished_job, tool_of, webhook
 
 TENANT = "pristan"

@@ -9,7 +9,7 @@ from io import BytesIO
 from itertools import islice
 
 from components.turn import Frozen
-from evaluation.benchmarks.slow_file import pdf
+from evaluation.benchmarks.attacks import pdf
 
 _SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

@@ -1,5 +1,6 @@
 """Installations for tests: a data folder each, with an empty database in it."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,6 +11,10 @@ import pytest
 
 from settings import Settings, get_settings
 from tenants import index
+from tenants.access import revocations
+from tenants.access.tokens import TokenVerifier
+from tenants.core.context import acting_as
+from tenants.core.errors import Unauthenticated
 from tenants.storage import database
 from tenants.work import locks
 
@@ -39,3 +44,14 @@ def _empty_database() -> bytes:
         database.migrate(settings)
         database.close_all()
         return (Path(folder) / "opora.db").read_bytes()
+
+
+def refused(raw: str, settings: Settings) -> bool:
+    """Return whether a token is refused as revoked."""
+    caller = TokenVerifier(settings).verify(raw)
+    with acting_as(caller):
+        try:
+            asyncio.run(revocations.check(caller))
+        except Unauthenticated as error:
+            return error.code == "token_revoked"
+    return False

@@ -1,6 +1,7 @@
-"""Short constructors of documents, queries, drafts and judges for the steps of the ask pipeline."""
+"""Short constructors of documents, queries, drafts and judges for the steps of the ask pipeline, and a turn in work."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from haystack import Document
@@ -13,6 +14,8 @@ from components.language.sentences import sentence_spans
 from components.language.words import stems
 from components.passages import Chunk
 from components.turn import Claim, Draft, Evidence, Passage, Query, RejectedApproach, SelfEvaluation, Turn
+from tenants.core import fairness
+from tenants.core.fairness import QuestionPriority
 
 EVALUATED = SelfEvaluation(95, "fully", 1.0, 0.9)
 
@@ -88,6 +91,16 @@ def turn(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
     ids = tuple(passage.chunk_id for passage in passages)
     evidence = Evidence(passages, dict.fromkeys(ids, relevance), relevance, ids, adequacy=relevance)
     return Turn("t", question, query=query(question), evidence=evidence, passes=1)
+
+
+@contextmanager
+def question_in_work(priority: QuestionPriority = fairness._PROCESS) -> Iterator[None]:
+    """Count a question while the block runs."""
+    priority.begin()
+    try:
+        yield
+    finally:
+        priority.end()
 
 
 class FixedJudge:

@@ -3,11 +3,13 @@
 These pages need no token and contain no tenant data: the public key of a site is not a secret.
 """
 
+import gzip
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import Form, Header
 from fastapi import Path as PathParameter
@@ -22,7 +24,6 @@ from settings import get_settings
 from tenants.chats import sites
 from tenants.chats.visitors import MAX_IDENTITY_BYTES
 from tenants.core.errors import Forbidden
-from ui.assets import Asset, sent
 
 ASSETS = {"loader.js": "public, max-age=300", "chat.js": "public, max-age=31536000, immutable"}
 """The widget's scripts, and how long browsers cache them. The loader refers to the chat by digest."""
@@ -43,6 +44,34 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src {style}; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A static file for browsers: compressed, and cached by digest."""
+
+    body: bytes
+    compressed: bytes
+    digest: str
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        return cls.from_body(path.read_bytes())
+
+    @classmethod
+    def from_body(cls, body: bytes) -> Self:
+        return cls(body, gzip.compress(body, mtime=0), sha256(body).hexdigest()[:24])
+
+
+def sent(asset: Asset, media_type: str, cache: str, accept_encoding: str, if_none_match: str) -> Response:
+    """Respond with the file, or with 304 if the browser has it already."""
+    tag = f'"{asset.digest}"'
+    headers = {"Cache-Control": cache, "ETag": tag, "Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
+    if tag in if_none_match:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in accept_encoding:
+        return Response(asset.compressed, headers=headers | {"Content-Encoding": "gzip"}, media_type=media_type)
+    return Response(asset.body, headers=headers, media_type=media_type)
 
 
 def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:

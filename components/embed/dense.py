@@ -8,7 +8,6 @@ from math import inf, isfinite
 
 import numpy as np
 
-from components.embed.address import located, portable
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
@@ -16,6 +15,7 @@ from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed
 from components.retrieve.cache import TenantLruCache
 from components.serialisation import from_description
+from settings import get_settings
 from tenants.core import fairness
 from tenants.core.errors import TryAgain
 from tenants.core.points import Dense
@@ -25,6 +25,9 @@ log = logging.getLogger("opora.embed")
 FAILURES = 3
 PAUSE_SECONDS = 30.0
 """Pause for an embedder after `FAILURES` failures in a row; meanwhile questions are searched by keywords only."""
+
+LOCAL_OLLAMA = "http://127.0.0.1:11434"
+"""Address of Ollama in profiles, unless `OPORA_OLLAMA_URL` is set."""
 
 CONCURRENT = 32
 """Questions embedded at once by one embedder; abandoned calls count until they end."""
@@ -158,3 +161,15 @@ def _embedder(json_form: str) -> Embedder:
 
 def _upstream(space: str, failures: int = FAILURES, pause: float = PAUSE_SECONDS) -> Upstream:
     return upstream(("embedder", space), failures=failures, pause=pause, concurrent=CONCURRENT)
+
+
+def portable(json_form: str) -> str:
+    """Return settings without the address in `OPORA_OLLAMA_URL`, so that an index does not depend on it."""
+    url = get_settings().ollama_url
+    return json_form.replace(f'"{url}"', f'"{LOCAL_OLLAMA}"') if url else json_form
+
+
+def located(json_form: str) -> str:
+    """Return settings with the address in `OPORA_OLLAMA_URL`, to be used here."""
+    url = get_settings().ollama_url
+    return json_form.replace(f'"{LOCAL_OLLAMA}"', f'"{url}"') if url else json_form

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from components.language.normalise import fold
-from components.language.relatives import Families, families, relatives
-from components.language.words import stems
+from components.language.words import Families, families, relatives, stems
 from components.turn import RejectedApproach
 
 NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from components.judge.analysis import analyse
 from components.judge.approaches import NEGATIONS, negated
+from components.judge.terms import analyse
 from components.language.captions import HEADING_SEPARATOR
 from components.language.identifiers import codes, numbers
 from components.language.marks import ITEM, ORDINAL
 from components.language.normalise import fold
-from components.language.relatives import families, relatives
-from components.language.words import words
+from components.language.words import families, relatives, words
 from components.turn import ConflictKind, Passage
 
 Span: TypeAlias = tuple[int, int]

@@ -6,10 +6,9 @@ from typing import Any
 from haystack import Document, component
 
 from components.faults import degraded
-from components.judge.analysis import analyse
 from components.judge.llm import LlmJudge
 from components.judge.relevance import STRICT_CODES
-from components.judge.terms import read_query
+from components.judge.terms import analyse, read_query
 from components.language.words import words
 from components.models.calls import tier_of
 from components.passages import relevance, to_passage, with_meta

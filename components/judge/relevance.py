@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from components.judge.analysis import analyse
+from components.judge.terms import analyse
 from components.language.asking import ASKING
 from components.language.captions import innermost
 from components.language.normalise import fold

@@ -14,8 +14,7 @@ from components.judge.llm import LlmJudge
 from components.judge.terms import read_query
 from components.language.asking import GENERIC
 from components.language.identifiers import codes
-from components.language.relatives import families, relatives
-from components.language.words import stems, words
+from components.language.words import families, relatives, stems, words
 from components.models.calls import tier_of
 from components.models.prompts import as_asked
 from components.passages import relevance

@@ -1,11 +1,13 @@
-"""A query as the judges read it: its stems with their rarity in the tenant's knowledge base, and its codes."""
+"""Stems, with their rarity in the knowledge base, and codes: how judges read a query and a passage."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 
-from components.language.identifiers import codes_asked
+from components.language.identifiers import codes, codes_asked
 from components.language.words import stems
-from components.turn import Query
+from components.turn import Passage, Query
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
 
@@ -53,3 +55,28 @@ def rarity(terms: Lexicon, stem: str) -> float:
     containing = terms.stems.get(stem, 0)
     chunks = max(terms.chunks, _FEWEST_CHUNKS)
     return log(1 + (chunks - containing + 0.5) / (containing + 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Features of a passage that judges use.
+
+    `stems` are those of title, heading and the sentences that may be quoted, `codes` the identifiers it is about: those
+    in body and heading, and the title's only one. A title that lists several codes belongs to a page about all of them.
+    """
+
+    stems: frozenset[str]
+    codes: frozenset[str]
+
+
+def analyse(passage: Passage) -> Analysis:
+    """Return the analysis of a passage, cached by its text."""
+    return _analyse(passage.title, passage.heading, passage.text, passage.sentences)
+
+
+@lru_cache(maxsize=3_000)
+def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], ...]) -> Analysis:
+    said = "\n".join((title, heading, *(text[start:end] for start, end in spans)))
+    titled = codes(title)
+    named_codes = frozenset(codes(f"{heading}\n{text}")).union(titled if len(titled) == 1 else ())
+    return Analysis(frozenset(stems(said)), named_codes)

@@ -1,5 +1,6 @@
-"""Text for people, by key and locale. The texts themselves live in `locales/<locale>/<area>.yaml`.
+"""Text for people, by key and locale, and how numbers and days are written.
 
+The texts themselves live in `locales/<locale>/<area>.yaml`.
 An area may have parts: `desk/knowledge.yaml` holds the keys that begin with `desk.knowledge.`
 """
 
@@ -14,6 +15,7 @@ from components.language.yaml_files import read_yaml
 
 LOCALES = ("ru", "en")
 _FOLDER = Path(__file__).parent / "locales"
+_SPACE = "\u00a0"
 
 
 def text(key: str, locale: str, **params: str | int | float) -> str:
@@ -60,6 +62,28 @@ def day(iso: str, locale: str) -> str:
     except ValueError:
         return iso
     return f"{moment:%d.%m.%Y}" if locale == "ru" else f"{moment.day} {month_name[moment.month]} {moment.year}"
+
+
+def number(value: float, digits: int | None = 0, *, locale: str) -> str:
+    """Return `12 345,6` or `12,345.6`. Russian leaves four digits together.
+
+    :param digits: after the decimal mark; as many as the value has when None.
+    """
+    whole_value = int(value) if float(value).is_integer() else value
+    written = f"{whole_value:,}" if digits is None else f"{value:,.{digits}f}"
+    if locale != "ru":
+        return written
+    whole, _, fraction = written.partition(".")
+    spaced = whole.replace(",", _SPACE if abs(value) >= 10_000 else "")
+    return f"{spaced},{fraction}" if fraction else spaced
+
+
+def percent(share: float | None, digits: int = 0, *, locale: str) -> str:
+    """Return `34 %` or `34%`; a dash where there is nothing to take a share of."""
+    if share is None:
+        return "–"
+    written = number(100 * share, digits, locale=locale)
+    return f"{written}{_SPACE}%" if locale == "ru" else f"{written}%"
 
 
 def terminal_locale() -> str:

@@ -1,9 +1,10 @@
 """Words and their stems. Stemming is Snowball (Porter 2001): Russian for Cyrillic words, English for Latin ones."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from py_rust_stemmers import SnowballStemmer
 
@@ -18,6 +19,12 @@ _LATIN = re.compile("[a-zA-Z]")
 _LOOKALIKE_CODE = re.compile("[АВЕКМНОРСТУХаеорсухкA-Za-z]{1,4}[0-9]|[0-9]+[АВЕКМНОРСТУХаеорсухк]{1,2}\\Z")  # Е20, 1С
 _RUSSIAN = SnowballStemmer("russian")
 _ENGLISH = SnowballStemmer("english")
+
+_FAMILY_PREFIX = 5
+_FAMILY_SHARE = 0.7
+
+Families: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Stems by their first five letters."""
 
 # Function words carry no topic. "не", "нет", "без" and their English kin stay: they turn a sentence round.
 STOP_WORDS = frozenset(
@@ -110,3 +117,29 @@ def _terms(word: str) -> tuple[str, str] | None:
     """Return the stem of a content word, and the word folded; None for a function word."""
     stem, stop = analyse(word)
     return None if stop else (stem, fold(word))
+
+
+def families(stems: Iterable[str]) -> Families:
+    """Return `stems` by their first five letters, shorter ones left out: they have no relatives."""
+    stems_by_prefix: dict[str, list[str]] = {}
+    for stem in stems:
+        if len(stem) >= _FAMILY_PREFIX:
+            stems_by_prefix.setdefault(stem[:_FAMILY_PREFIX], []).append(stem)
+    return {prefix: tuple(members) for prefix, members in stems_by_prefix.items()}
+
+
+def relatives(stem: str, among: Families) -> frozenset[str]:
+    """Return stems that look derived from the same word, such as "подключ" and "подключен".
+
+    They share five letters at the start, and 70% of the longer one. Stemming keeps them apart.
+    """
+    return frozenset(other for other in among.get(stem[:_FAMILY_PREFIX], ()) if _alike(stem, other))
+
+
+def _alike(stem: str, other: str) -> bool:
+    common = 0
+    for letter, other_letter in zip(stem, other, strict=False):
+        if letter != other_letter:
+            break
+        common += 1
+    return common / max(len(stem), len(other)) >= _FAMILY_SHARE

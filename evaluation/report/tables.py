@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from components.language.figures import percent
-from components.language.texts import keys, text
+from components.language.texts import keys, percent, text
 from evaluation.compare import Comparison, Difference
 from evaluation.metrics.accuracy_coverage import MIN_CLAIMS, ThresholdChoice, points_at_shares
 from evaluation.metrics.figures import GATED

@@ -5,8 +5,10 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from components.embed.protocol import known_dimensions
-from evaluation.simulator.embedding import DIMENSIONS
 from tenants.core.validation import FrozenModel
+
+DIMENSIONS = 384
+"""Length of the vectors, unless a knob or the model's name says otherwise."""
 
 Task = Literal[
     "answer",

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from components.language.identifiers import codes, numbers
-from components.language.relatives import Families, families
 from components.language.sentences import sentence_spans
-from components.language.words import stems
+from components.language.words import Families, families, stems
 from evaluation.simulator.knobs import Task
 
 _FENCE = re.compile(r'^<(\w+)(?: id="(\w+)")?>\n(.*?)\n</\1(?(2) id="\2")>$', re.DOTALL | re.MULTILINE)

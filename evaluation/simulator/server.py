@@ -12,11 +12,11 @@ from typing import NoReturn
 from pydantic import ValidationError
 
 from evaluation.simulator import protocols, schemas, thinking
-from evaluation.simulator.embedding import DIMENSIONS, embed
 from evaluation.simulator.failing import faulty_reply, tool_reply
-from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
+from evaluation.simulator.knobs import DIMENSIONS, Fault, FaultKind, Knobs, Task
 from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat, VectorFormat
 from evaluation.simulator.reading import Prompt, read
+from evaluation.simulator.thinking import embed
 from evaluation.simulator.wire import Reply
 
 VERSION = "0.13.0"

@@ -4,14 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from functools import lru_cache
+from hashlib import blake2b
+from math import log, sqrt
 
 from components.language.identifiers import codes
 from components.language.marks import ITEM
-from components.language.relatives import families, relatives
 from components.language.sentences import sentence_spans
-from components.language.words import stems, words
+from components.language.words import families, relatives, stems, words
 from components.understand.followup import leaning
+from evaluation.simulator.knobs import DIMENSIONS
 from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, Tool, sentence
 
 _ITEM = re.compile(rf"\s*{ITEM}\s")
@@ -28,6 +30,7 @@ _MIN_COVERAGE = 0.34
 _FULL_COVERAGE = 0.6
 _SETTLED = 0.5
 _BESIDE = 0.7
+_GRAM = 4
 _SUPPORTED = 0.75
 _PROPOSED = 0.5
 _SENTENCES = 3
@@ -228,3 +231,27 @@ def _marked(text: str, number: int) -> str:
 
 def _content_words(text: str) -> list[str]:
     return [word.text for word in words(text) if not word.stop]
+
+
+@lru_cache(maxsize=5_000)
+def embed(text: str) -> tuple[float, ...]:
+    """Return a normalised vector: texts that share words, or parts of words, are near each other.
+
+    Feature hashing with signs (Weinberger et al. 2009), so that collisions cancel out.
+    """
+    vector = [0.0] * DIMENSIONS
+    counted = Counter(stems(text))
+    for stem, times in counted.items():
+        _add_feature(vector, stem, 1.0 + log(times))
+        padded = f"<{stem}>"
+        for start in range(len(padded) - _GRAM + 1):
+            _add_feature(vector, padded[start : start + _GRAM], 0.3)
+    length = sqrt(sum(value * value for value in vector))
+    if length == 0.0:
+        return (1.0, *vector[1:])
+    return tuple(value / length for value in vector)
+
+
+def _add_feature(vector: list[float], feature: str, weight: float) -> None:
+    digest = int.from_bytes(blake2b(feature.encode(), digest_size=8).digest())
+    vector[digest % DIMENSIONS] += weight if digest & (1 << 40) else -weight

@@ -16,8 +16,7 @@ from haystack.dataclasses import ChatMessage
 from pydantic import ValidationError
 
 from components.embed.protocol import known_dimensions
-from components.language.figures import number
-from components.language.texts import text
+from components.language.texts import number, text
 from components.models.attempts import attempt
 from components.models.breaker import Upstream
 from components.models.call_format import Generator

@@ -14,7 +14,6 @@ from haystack.core.errors import PipelineRuntimeError
 from components.language.personal import mask
 from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
-from pipelines import log_context
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
@@ -103,7 +102,7 @@ class Ask:
         """
         started, asked_at = perf_counter(), datetime.now(UTC)
         initial_turn = begin(request, turn_id, history)
-        log_context.begin(initial_turn.turn_id)
+        traces.begin(initial_turn.turn_id)
         turn, steps = self.finish(initial_turn, watch)
         client = (attempt or Attempt()).settle()
         ended = EndedTurn(request, turn, steps, asked_at, started, self.engine.digest, trace_id=self._trace_id(turn))

@@ -9,7 +9,7 @@ from settings import Settings
 from tenants.access.keys import KeyRing, given_keys
 from tenants.core.errors import CallerError, InternalFault
 from tenants.storage import database, files, sealed
-from tenants.storage.secret_files import create_once
+from tenants.storage.sealed import create_once
 from tenants.storage.tables import InstallationRow
 
 log = logging.getLogger("opora.service")

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from settings import Settings
 from tenants.core.errors import CallerError, InternalFault
 from tenants.core.validation import FrozenModel
-from tenants.storage.secret_files import create_once, write_draft
+from tenants.storage.sealed import create_once, write_draft
 
 Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
 RELOAD_SECONDS = 1.0

@@ -5,7 +5,7 @@ Not included: the index, which is rebuilt from the stored texts, models, and set
 rows is the same for SQLite and PostgreSQL, so a backup of one can be restored into the other.
 """
 
-from tenants.backup.manifest import Manifest
+from tenants.backup.envelope import Manifest
 from tenants.backup.restoring import Restored, restore
 from tenants.backup.taking import take
 

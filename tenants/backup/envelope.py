@@ -10,13 +10,16 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
+from pydantic import BaseModel, ConfigDict
 from pyrage import (
     DecryptError,
     EncryptError,
@@ -35,12 +38,39 @@ from tenants.core.errors import CallerError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+FORMAT = 1
+MANIFEST = "manifest.json"
+"""Part that lists the others. It is written last, so a truncated backup has none."""
+
 _KEY, _CONTENT = "key.age", "content.age"
 _BLOCK = 1 << 20
 _PUBLIC, _SECRET = "age1", "AGE-SECRET-KEY-1"
 
 Part: TypeAlias = tuple[str, Iterable[bytes]]
 """A part's name, and its content piece by piece."""
+
+
+class Manifest(BaseModel):
+    """The contents of a backup.
+
+    :param format: of the file; a newer one cannot be read here.
+    :param opora: the version that took it.
+    :param revision: of the database's schema.
+    :param started_at: everything acknowledged before is in it, and so is every erasure.
+    :param rows: how many, by table.
+    :param checksums: SHA-256 of each part, by name.
+    :param sealed: a text under the key that encrypts columns, to tell whether an installation has that key.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int = FORMAT
+    opora: str = version("opora")
+    revision: str
+    started_at: datetime
+    rows: dict[str, int]
+    checksums: dict[str, str]
+    sealed: str
 
 
 def write(path: Path, key: str, parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part]) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import delete
 from settings import Settings
 from tenants.audit.recorder import Recorder
 from tenants.backup import envelope, rows
-from tenants.backup.manifest import FORMAT, NAME, Manifest
+from tenants.backup.envelope import FORMAT, MANIFEST, Manifest
 from tenants.backup.taking import FILES
 from tenants.core.errors import CallerError, InternalFault
 from tenants.knowledge.tables import GenerationRow
@@ -82,10 +82,10 @@ def _check_empty(settings: Settings) -> None:
 def _checked(parts: ZipFile, path: Path) -> Manifest:
     """Return the manifest of a backup after verifying the checksum of every part."""
     with CallerError("backup_damaged", path=str(path)).instead_of(KeyError, ValidationError):
-        manifest = Manifest.model_validate_json(parts.read(NAME))
+        manifest = Manifest.model_validate_json(parts.read(MANIFEST))
     if manifest.format > FORMAT or manifest.revision > database.HEAD:
         raise CallerError("backup_newer", version=manifest.opora)
-    if {*parts.namelist()} != {NAME, *manifest.checksums}:
+    if {*parts.namelist()} != {MANIFEST, *manifest.checksums}:
         raise CallerError("backup_damaged", path=str(path))
     for name, digest in manifest.checksums.items():
         if envelope.checksum(parts, name) != digest:

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, create_engine, select, text
 
 from settings import Settings
 from tenants.backup import envelope, rows
-from tenants.backup.envelope import Part
-from tenants.backup.manifest import NAME, Manifest
+from tenants.backup.envelope import MANIFEST, Manifest, Part
 from tenants.chats.tables import ChatFileRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, TryAgain
@@ -41,7 +40,7 @@ def take(path: Path, settings: Settings) -> Manifest:
     if not key:
         raise CallerError("backup_key_missing")
     # Sealed first: this creates a missing data key.
-    started_at, sealed = datetime.now(UTC), seal(NAME)
+    started_at, sealed = datetime.now(UTC), seal(MANIFEST)
     counts, manifests = Counter[str](), list[Manifest]()
     with _stage(settings.data_dir) as stage:
         # Before the rows: a record leaves the spool once the database has it, so none is missed, and a record in both
@@ -59,7 +58,7 @@ def take(path: Path, settings: Settings) -> Manifest:
                         sealed=sealed,
                     )
                 )
-                return NAME, [manifests[0].model_dump_json().encode()]
+                return MANIFEST, [manifests[0].model_dump_json().encode()]
 
             envelope.write(path, key, _parts(connection, counts, stage, settings), manifest)
     return manifests[0]

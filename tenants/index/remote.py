@@ -31,7 +31,7 @@ from tenants.core.errors import InternalFault, OporaError, TryAgain, trail
 from tenants.core.json import Json
 from tenants.core.points import Conditions, Hit
 from tenants.index.protocol import Collection, Engine
-from tenants.storage.secret_files import write_draft
+from tenants.storage.sealed import write_draft
 
 FILE = "index-service.json"
 _HOST = "127.0.0.1"

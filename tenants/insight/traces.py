@@ -7,6 +7,7 @@ only sort traces, and every user of Phoenix sees all of them.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -20,6 +21,7 @@ from tenants.core.errors import TryAgain
 _PATIENCE = 10.0
 _PAGE = 1_000
 _GONE = 404
+_IN_WORK: ContextVar[str] = ContextVar("opora_log_turn", default="")
 _Query: TypeAlias = Mapping[str, str | int | list[str]]
 
 
@@ -39,6 +41,16 @@ def trace_id(turn_id: str) -> str:
         return UUID(turn_id).hex
     except ValueError:
         return sha256(turn_id.encode()).hexdigest()[:32]
+
+
+def begin(turn_id: str) -> None:
+    """Note the turn in work: the log names its trace, wherever a line is written."""
+    _IN_WORK.set(turn_id)
+
+
+def current_id() -> str:
+    """Return the trace id of the turn in work; empty without one."""
+    return trace_id(turn_id) if (turn_id := _IN_WORK.get()) else ""
 
 
 def of_person(person: str, session_id: str) -> tuple[str, ...]:

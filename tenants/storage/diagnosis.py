@@ -1,14 +1,17 @@
-"""State of the database and of Redis for `opora doctor`: looked at without creating or changing anything."""
+"""State of the database, Redis and Qdrant for `opora doctor`: looked at without creating or changing anything."""
 
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from time import time
 from typing import Literal, TypeAlias
 
+import httpx
 import psycopg
+from qdrant_client.common.version_check import is_compatible
 from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
 from sqlalchemy import func, inspect, select, table
@@ -67,6 +70,30 @@ def redis_state(url: str, seconds: int) -> StoreState:
         except RedisError:
             return StoreState("unreachable")
     return StoreState("current", version, ahead_seconds=moment + fraction / 1e6 - before)
+
+
+def qdrant_state(settings: Settings, seconds: int) -> StoreState:
+    """Return the state of the configured server; `older` or `newer` if the client does not fit it.
+
+    :param seconds: most seconds of each of the two requests.
+    """
+    key = settings.qdrant_api_key.get_secret_value()
+    headers = {"api-key": key} if key else {}
+    try:
+        with httpx.Client(base_url=settings.qdrant_url, headers=headers, timeout=seconds) as http:
+            found = str(http.get("/").raise_for_status().json()["version"])
+            listed = http.get("/collections")
+            if listed.status_code in (401, 403):
+                return StoreState("refused", found)
+            listed.raise_for_status()
+    except httpx.HTTPStatusError as refused:
+        return StoreState("refused" if refused.response.status_code in (401, 403) else "unreachable")
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+        return StoreState("unreachable")
+    if is_compatible(installed_version("qdrant-client"), found):
+        return StoreState("current", found)
+    client = tuple(map(int, installed_version("qdrant-client").split(".")[:2]))
+    return StoreState("older" if tuple(map(int, found.split(".")[:2])) < client else "newer", found)
 
 
 def _sqlite(path: Path, settings: Settings, seconds: int) -> StoreState:

@@ -1,4 +1,6 @@
-"""Text encrypted at rest: full texts for operators and repeated requests, and secrets of tenants.
+"""Secrets at rest: texts encrypted in the database, and files that only their owner reads.
+
+Encrypted are full texts for operators and repeated requests, and secrets of tenants.
 
 Threat: a copy of the database (a backup, a dump, a server's disk) is stolen. It does not contain the key, which comes
 from the environment, or from the data folder beside the token keys. Fernet is AES-128-CBC with HMAC-SHA256.
@@ -6,17 +8,18 @@ from the environment, or from the data folder beside the token keys. Fernet is A
 
 import base64
 import json
+import os
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
+from uuid import uuid4
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy import JSON, Dialect, Text, TypeDecorator
 
 from settings import Settings, get_settings
 from tenants.core.errors import CallerError, InternalFault, Invalid
-from tenants.storage.secret_files import create_once, write_draft
 
 _GIVEN_CHARACTERS = 32
 _KEPT = 2
@@ -122,3 +125,25 @@ def _version(data_dir: Path) -> int:
 
 def _path(data_dir: Path) -> Path:
     return data_dir / "keys" / "data.key"
+
+
+def write_draft(path: Path, content: str) -> Path:
+    """Write the content to a new file beside `path`, synced to disk; the caller moves it into place."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.{uuid4().hex}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
+
+
+def create_once(path: Path, content: str) -> None:
+    """Write a file that is not there. Of several processes that do so at once the first one's stays."""
+    draft = write_draft(path, content)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -15,8 +15,7 @@ import pytest
 from fsspec import AbstractFileSystem
 
 from components.ingest.sandbox import Answer, Sandbox
-from evaluation.benchmarks.attacks import silent_server
-from evaluation.benchmarks.slow_file import slow_pdf
+from evaluation.benchmarks.attacks import silent_server, slow_pdf
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as

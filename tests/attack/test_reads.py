@@ -24,8 +24,8 @@ from tenants.chats import store
 from tenants.chats.change import changing
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
-from tests.asking import question
 from tests.service.serving import in_force
+from tests.turns import question_in_work
 from tests.unit.pipelines.test_gate import gate_of
 from ui.api import records
 
@@ -83,7 +83,7 @@ async def test_few_requests_of_a_tenant_compute_beside_a_question(
     gate = gate_of(slow)
     gate.routes = RouteTable([Route(method, PATH, "ask", takes_turns=True)])
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
-        with question():
+        with question_in_work():
             requests = await compete(slow, attacker, victim, method, most)
         slow.go.set()
         assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
@@ -163,7 +163,7 @@ async def test_a_verification_of_the_audit_holds_no_turn(monkeypatch: pytest.Mon
     gate = gate_of(app)
     gate.routes = RouteTable([Route("GET", PATH, "ask"), Route("GET", "/audit/verify", "ask")])
     async with client_of(gate, "acme") as client:
-        with question():
+        with question_in_work():
             verifying = asyncio.create_task(client.get("/audit/verify"))
             try:
                 await wait_for(begun.acquire(), 5)
@@ -192,13 +192,13 @@ async def test_reads_let_questions_go_first_for_a_moment(monkeypatch: pytest.Mon
     gate = gate_of(slow)
     async with client_of(gate, "mallory") as attacker, client_of(gate, "acme") as victim:
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 60.0)
-        with question():
+        with question_in_work():
             reads = [asyncio.create_task(client.get(PATH)) for client in (*[attacker] * 10, victim)]
             done, _ = await asyncio.wait(reads, timeout=0.1)
             assert (done, slow.computed) == (set(), 0)
         assert {response.status_code for response in await wait_for(asyncio.gather(*reads), 5)} == {200}
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.05)
-        with question():
+        with question_in_work():
             assert (await wait_for(victim.get(PATH), 5)).status_code == 200
 
 

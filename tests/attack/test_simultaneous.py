@@ -29,7 +29,7 @@ from tenants.storage import database
 from tenants.storage.tenant_session import TenantSession
 from tests import servers
 from tests.attack.attacking import PATIENCE_SECONDS, VICTIM
-from tests.rows import row
+from tests.records import row
 from tests.service.serving import in_force
 
 AT_ONCE, MOST = 10, 3

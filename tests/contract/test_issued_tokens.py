@@ -23,7 +23,7 @@ from tenants.core.errors import Conflict, Invalid, NotFound, TryAgain
 from tenants.privacy import persons
 from tenants.privacy.persons import Person
 from tenants.storage import database
-from tests.tokens import refused
+from tests.installations import refused
 
 ANNA = Tenant("acme", "anna")
 HOUR = 3_600

@@ -11,7 +11,7 @@ from pipelines.ingest.usecase import Ingest
 from tenants.core.context import Tenant
 from tenants.core.points import Point
 from tenants.index import open_collection
-from tests.searches import found_by_headings, found_by_stems
+from tests.records import found_by_headings, found_by_stems
 
 ORPHAN = "00000000-0000-0000-0000-000000000001"
 

@@ -32,7 +32,7 @@ from tenants.storage import files as stored_files
 from tenants.work import jobs, queue, uploads
 from tenants.work.queue import TenantTask
 from tests.chats import all_tickets, handed_over
-from tests.rows import of_every_database
+from tests.records import of_every_database
 from tests.servers import own_database
 from tests.webhooks import wait_until
 

@@ -17,7 +17,7 @@ from tenants.core.points import Point
 from tenants.index import open_collection, qdrant_edge
 from tenants.storage import disk
 from tenants.work import locks
-from tests.asking import question
+from tests.turns import question_in_work
 
 ACME = Tenant("acme", "anna")
 OPENING = """
@@ -97,7 +97,7 @@ def test_written_chunks_are_compacted_in_quiet_moments(monkeypatch: pytest.Monke
         collection = open_collection(create=True)
         collection.upsert(points(range(400)))
         growing = segments()
-        with question():
+        with question_in_work():
             collection.upsert(points(range(400, 700)))
             assert segments() == growing
         monkeypatch.setattr(fairness, "IDLE_SECONDS", -1.0)

@@ -18,7 +18,7 @@ from tenants.knowledge import tools
 from tenants.privacy import resealing
 from tenants.storage import database, sealed
 from tests.chats import all_tickets, handed_over
-from tests.tokens import refused
+from tests.installations import refused
 
 ANNA = Tenant("acme", "anna")
 WORD = "canary-of-a-header"

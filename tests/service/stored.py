@@ -26,7 +26,7 @@ from tenants.knowledge.tables import ToolRow
 from tenants.knowledge.tools import parsed
 from tenants.storage import database
 from tenants.work.tables import JobRow
-from tests.rows import row
+from tests.records import row
 from tests.service.serving import RSA_KID, TENANTS, in_force
 
 PRICES = {"simulated": [1.0, 2.0], "simulated-strong": [10.0, 20.0]}

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from pipelines.ingest.usecase import Ingest
-from settings import Settings
+from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import lexicon
 from tenants.knowledge.lexicon import Lexicon
+from tests.installations import installed
+
+SHOP = Tenant("shop", "anna", SCOPES)
 
 
 @pytest.fixture
@@ -29,3 +32,27 @@ def tenant(installation: Settings) -> Iterator[Tenant]:
 @pytest.fixture(scope="session")
 def ingest() -> Ingest:
     return Ingest()
+
+
+@pytest.fixture(scope="module")
+def shared_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An installation for all tests of a module, which only read it."""
+    with installed(tmp_path_factory.mktemp("data")):
+        yield
+
+
+@pytest.fixture(scope="module")
+def empty_shop(shared_installation: None) -> Iterator[Tenant]:
+    """A tenant without a knowledge base, in context."""
+    Registry().add("empty")
+    with acting_as(Tenant("empty", "anna", SCOPES)) as tenant:
+        yield tenant
+
+
+@pytest.fixture(scope="module")
+def shop(shared_installation: None) -> Iterator[Tenant]:
+    """A tenant whose embedded index holds the demo knowledge base, in context."""
+    Registry().add(SHOP.tenant_id)
+    with acting_as(SHOP):
+        Ingest().run_path(ROOT / "evaluation" / "demo" / "ru")
+        yield SHOP

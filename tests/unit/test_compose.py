@@ -9,7 +9,7 @@ from check_jsonschema.builtin_schemas import get_builtin_schema
 from jsonschema import Draft202012Validator
 
 from app import GRACE_SECONDS
-from components.embed.address import LOCAL_OLLAMA
+from components.embed.dense import LOCAL_OLLAMA
 from pipelines import definition
 from settings import ROOT, Settings, get_settings
 

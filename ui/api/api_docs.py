@@ -19,7 +19,7 @@ from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ingest.contract import IngestRequest
 from pipelines.routes import OpenRouter, Route
 from ui.api import mcp_tool
-from ui.assets import Asset, sent
+from ui.pages import Asset, sent
 
 _LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
 """Rate-limited routes, besides questions."""

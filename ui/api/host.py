@@ -15,13 +15,14 @@ from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
 from starlette.routing import Route as HostRoute
 
-from pipelines import log_context, problems, request_bodies
+from pipelines import problems, request_bodies
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.openai_chat import MODEL, ChatRequest
 from pipelines.ingest.contract import IngestRequest
 from pipelines.routes import Route
 from settings import Settings
 from tenants.core.errors import trail
+from tenants.insight import traces
 from ui.api.mcp_tool import PATH as MCP_PATH
 from ui.api.mcp_tool import McpEndpoint, McpMessage
 
@@ -66,7 +67,7 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         fault = record.exc_info[1] if record.exc_info else None
-        known = {"request_id": problems.caller.get().request_id, "trace_id": log_context.trace_id()}
+        known = {"request_id": problems.caller.get().request_id, "trace_id": traces.current_id()}
         known["fault"] = trail(fault) if fault is not None else ""
         return json.dumps(line | {name: value for name, value in known.items() if value}, ensure_ascii=False)
 

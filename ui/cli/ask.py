@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
 
-from components.language.figures import number
 from components.language.marks import on_one_line
-from components.language.texts import terminal_locale, text_or
+from components.language.texts import number, terminal_locale, text_or
 from components.models.calls import collect_calls, for_models
 from components.turn import Quality
 from pipelines.ask.contract import ArticlePart, AskRequest, CitationPart, TurnAnswer

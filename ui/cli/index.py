@@ -7,8 +7,7 @@ import typer
 from rich.progress import Progress
 
 from components.ingest.reconcile import Findings
-from components.language.figures import number
-from components.language.texts import terminal_locale
+from components.language.texts import number, terminal_locale
 from pipelines.ingest.library import Library
 from pipelines.ingest.rebuild import OnRebuilding, generations_json
 from pipelines.ingest.usecase import Ingest

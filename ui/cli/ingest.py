@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from components.language.figures import number
-from components.language.texts import terminal_locale
+from components.language.texts import number, terminal_locale
 from pipelines.ingest.folder import POLL_SECONDS, FolderChange, FolderScanner
 from pipelines.ingest.jobs import as_json as job_as_json
 from pipelines.ingest.jobs import cancel

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
 from pipelines.routes import OpenRouter
-from ui.assets import Asset, sent
+from ui.pages import Asset, sent
 
 ASSETS: Mapping[str, str] = {"desk.js": "text/javascript", "desk.css": "text/css"}
 

@@ -15,9 +15,8 @@ from fastapi.concurrency import run_in_threadpool
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from components.language.figures import number, percent
 from components.language.texts import day as written_day
-from components.language.texts import text, text_or, texts
+from components.language.texts import number, percent, text, text_or, texts
 from pipelines import desk_gate, problems
 from settings import Settings
 from tenants.accounts import registry

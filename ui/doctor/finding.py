@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from components.language.figures import number
-from components.language.texts import text, text_or
+from components.language.texts import number, text, text_or
 from tenants.core.errors import OporaError
 
 Status: TypeAlias = Literal["ok", "warning", "problem"]

@@ -7,9 +7,8 @@ import httpx
 from pipelines.ask.named_models import public_address
 from settings import Settings
 from tenants.core.errors import CallerError
-from tenants.index.diagnosis import qdrant_state
 from tenants.storage import database
-from tenants.storage.diagnosis import StoreState, database_state, redis_state
+from tenants.storage.diagnosis import StoreState, database_state, qdrant_state, redis_state
 from tenants.work import locks
 from ui.doctor.finding import SECONDS, Finding, of_error, ok, problem, warning
 

@@ -40,7 +40,7 @@ from tenants.chats.sites import Site
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound, OporaError, RateLimited
-from ui.assets import Asset, sent
+from ui.pages import Asset, sent
 
 T = TypeVar("T")
 

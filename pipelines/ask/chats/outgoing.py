@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from jinja2 import Environment, Template
 
-from components.language.figures import percent
-from components.language.texts import text
+from components.language.texts import percent, text
 from pipelines import mailer
 from pipelines.mailer import Mail, MailFailed
 from settings import get_settings

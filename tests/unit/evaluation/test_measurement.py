@@ -12,6 +12,7 @@ from rich.console import Console
 
 from components.ingest.document import SourceDocument
 from components.turn import Citation, Claim, Draft, Evidence, Passage, Reply, Turn
+from evaluation import workspace
 from evaluation.asking import REJECTED, recorded
 from evaluation.cases import Case, Corpus, QuestionSet, Record, Skipped
 from evaluation.compare import compare
@@ -22,13 +23,31 @@ from evaluation.report.junit import as_junit
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_comparison, print_set, print_targets
 from evaluation.stored_runs import Runs, SetRun
+from settings import get_settings
+from tenants import index
 from tenants.core.errors import Invalid, NotFound
+from tenants.storage import database
+from tenants.work import locks
 
 ARTICLES = {
     "drain": ("Слив", "Если вода не сливается, прочистите фильтр насоса. Фильтр находится внизу справа."),
     "return": ("Как вернуть товар", "Вернуть товар можно в течение 7 дней после покупки. Деньги вернутся на карту."),
     "delivery": ("Сколько стоит доставка", "Доставка по городу стоит 500 рублей. Курьер приедет на следующий день."),
 }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Evaluation's own data folder, entered."""
+    for name in ("DATA_DIR", "DATABASE_URL", "QDRANT_URL", "RATE_LIMIT_PER_MINUTE", "RATE_LIMIT_PER_DAY"):
+        monkeypatch.setenv(f"OPORA_{name}", "1")  # remembered, so that what `enter` sets is undone
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    yield workspace.enter(tmp_path)
+    index.close_all()
+    locks.close_all()
+    database.close_all()
+    get_settings.cache_clear()
 
 
 def documents() -> Iterator[SourceDocument]:

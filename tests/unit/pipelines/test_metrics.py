@@ -11,13 +11,14 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from pipelines import log_context, metrics, problems, turn_counters
+from pipelines import metrics, problems, turn_counters
 from settings import ROOT, Settings
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import OporaError
+from tenants.insight import traces
 from tenants.knowledge import gaps
 from tenants.work import jobs
 from tests.audits import entry, miss
@@ -118,7 +119,7 @@ def test_a_line_of_the_log_is_an_object_with_its_request_and_its_trace() -> None
             "opora.x", logging.ERROR, "x.py", 1, "turn %s\n fails", ("t",), (ValueError, error, None)
         )
     problems.caller.set(problems.Caller("ru", "r1"))
-    log_context.begin("95958065-8696-4e7d-a1ea-ca5b1f00ef10")
+    traces.begin("95958065-8696-4e7d-a1ea-ca5b1f00ef10")
     line = host.JsonFormatter().format(record)
     told = json.loads(line)
     assert "\n" not in line

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import Form, Query
 from starlette.responses import Response
 
-from components.language.figures import number
-from components.language.texts import text, text_or
+from components.language.texts import number, text, text_or
 from pipelines.ask.settings_changes import undo
 from pipelines.routes import OpenRouter
 from tenants.accounts import changes

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import Depends, Request
 from starlette.datastructures import FormData
 
-from components.language import figures
+from components.language import texts
 from components.language.texts import text, text_or
 from pipelines import problems
 from tenants.core.errors import Complaint, Conflict, InvalidFields, OporaError
@@ -181,7 +181,7 @@ def with_faults(fields: Fields, faults: Mapping[str, str]) -> Fields:
 
 def _complaint(complaint: Complaint) -> str:
     bounds = {
-        name: figures.number(value, None, locale=reader_locale())
+        name: texts.number(value, None, locale=reader_locale())
         if isinstance(value, int | float)
         else value[:_LONGEST_SHOWN]
         for name, value in complaint.bounds.items()

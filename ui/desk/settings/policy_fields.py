@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from components.language.figures import number
-from components.language.texts import text
+from components.language.texts import number, text
 from settings import get_settings
 from tenants.accounts.policy import Policy
 from ui.desk.settings.forms import Field, Form, Kind

@@ -3,9 +3,8 @@
 import pytest
 
 from components.language import texts
-from components.language.figures import number, percent
 from components.language.marks import on_one_line
-from components.language.texts import keys, terminal_locale, text
+from components.language.texts import keys, number, percent, terminal_locale, text
 
 
 def _some_key() -> str:

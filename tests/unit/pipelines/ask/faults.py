@@ -12,8 +12,7 @@ from typing import get_args
 
 from components.turn import Outcome
 from evaluation.simulator.adapted import edited
-from evaluation.simulator.embedding import DIMENSIONS
-from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
+from evaluation.simulator.knobs import DIMENSIONS, Fault, FaultKind, Knobs, Task
 
 TASKS: tuple[Task, ...] = ("answer", "grade", "review", "evaluate", "rewrite", "embed", "rank", "tool")
 SEARCHING: frozenset[Task] = frozenset({"embed", "rank", "tool"})

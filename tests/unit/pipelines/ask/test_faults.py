@@ -3,6 +3,7 @@
 Models that obey what they read are among them: orders in a question and in a document.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,13 @@ from typing import get_args
 
 import pytest
 
+from components.answer import suggestions
+from components.answer.suggestions import QuestionSuggester
 from components.embed import dense
+from components.faults import collect_degraded
 from components.models import attempts, breaker
 from components.models.calls import collect_calls
+from components.passages import to_passage
 from components.retrieve.cache import SearchCache, TenantLruCache
 from components.turn import Passage
 from evaluation.metrics.shown import passages, unentailed
@@ -29,6 +34,8 @@ from settings import ROOT, get_settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import tools
+from tests.installations import installed
+from tests.turns import answer, document
 from tests.unit.pipelines.ask import injected
 from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, equip, tool, trials
 from tests.unit.pipelines.ask.injected import leaked
@@ -253,3 +260,25 @@ def test_what_keeps_failing_is_left_alone_until_it_is_well(task: Task, searcher:
 
     assert (answer.meta.degraded, set(searcher.met(task))) == ((), {"ok"})
     assert not searcher.breaker(task).is_open
+
+
+def test_a_degraded_step_logs_the_cause_without_any_text(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("the provider's own words")
+
+    source = document("Гарантия два года.", heading="Гарантия")
+    other = document("Возврат 14 дней.", "c2", heading="Возврат")
+    monkeypatch.setattr(suggestions, "_topics", fail)
+    written = answer("Гарантия длится два года.", of=to_passage(source))
+    with installed(tmp_path), caplog.at_level(logging.DEBUG), collect_degraded() as degraded:
+        Registry().add("shop")
+        with acting_as(Tenant("shop", "anna", SCOPES)):
+            QuestionSuggester().run(documents=[source, other], answers=[written])
+    assert list(degraded) == ["suggestions"]
+    (logged,) = [one.getMessage() for one in caplog.records if one.name == "opora.steps"]
+    assert logged.startswith("without suggestions: ")
+    assert ".py:" in logged, "where it came from"
+    assert "own words" not in caplog.text
+    assert "арантия" not in caplog.text

@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner
 
 from cli import app
-from components.embed.address import LOCAL_OLLAMA
+from components.embed.dense import LOCAL_OLLAMA
 from components.language.texts import LOCALES
 from components.models import breaker
 from evaluation.simulator.knobs import Fault, Knobs

@@ -34,7 +34,7 @@ from tenants.knowledge import documents, generations, lexicon
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.tables import LexiconPartRow
 from tenants.storage import database
-from tests.searches import found_by_stems
+from tests.records import found_by_stems
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 INGEST = Ingest()

@@ -28,7 +28,7 @@ from tenants.index import SPARSE, access, open_collection
 from tenants.knowledge import generations
 from tenants.work import jobs
 from tenants.work.jobs import JobKind
-from tests.searches import found_by_headings
+from tests.records import found_by_headings
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 
 YAML = Path(usecase.__file__).with_name("ingest.yaml")

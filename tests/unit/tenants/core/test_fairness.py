@@ -9,7 +9,7 @@ import pytest
 
 from tenants.core import fairness
 from tenants.core.fairness import QuestionPriority
-from tests.asking import question
+from tests.turns import question_in_work
 
 
 def waits(crossing: QuestionPriority) -> bool:
@@ -44,8 +44,8 @@ def test_ingest_waits_until_the_last_question_is_answered(monkeypatch: pytest.Mo
         order.append("ingest")
 
     with ThreadPoolExecutor(1) as pool:
-        with question(crossing):
-            with question(crossing):
+        with question_in_work(crossing):
+            with question_in_work(crossing):
                 work = pool.submit(slice_of_ingest)
                 waiting.wait()
                 order.append("first")
@@ -57,7 +57,7 @@ def test_ingest_waits_until_the_last_question_is_answered(monkeypatch: pytest.Mo
 def test_ingest_goes_on_under_questions_that_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
     crossing = QuestionPriority()
-    with question(crossing):
+    with question_in_work(crossing):
         assert waits(crossing)
         for _ in range(10):
             crossing.yield_to_questions()
@@ -67,7 +67,7 @@ def test_within_a_slice_ingest_does_not_wait_again(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fairness, "SLICE_SECONDS", 60.0)
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
     crossing = QuestionPriority()
-    with question(crossing):
+    with question_in_work(crossing):
         assert waits(crossing)
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
         assert not waits(crossing)
@@ -83,7 +83,7 @@ def test_others_are_let_in_sooner_for_a_while() -> None:
 def test_it_is_quiet_when_nobody_has_asked_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     crossing = QuestionPriority()
     assert crossing.is_idle()
-    with question(crossing):
+    with question_in_work(crossing):
         assert not crossing.is_idle()
     assert not crossing.is_idle()
     monkeypatch.setattr(fairness, "IDLE_SECONDS", -1.0)

@@ -25,7 +25,7 @@ from tenants.core.context import SCOPES, Tenant, acting_as, current
 from tenants.core.errors import Busy, Invalid
 from tenants.desk import evaluation_results
 from tenants.storage import database
-from tests.asking import question
+from tests.turns import question_in_work
 from tests.webhooks import wait_until
 
 OWN = {"tenants", "evaluation_questions", "evaluation_results"}
@@ -270,7 +270,7 @@ def test_customers_questions_go_first(
     waits: list[float] = []
     monkeypatch.setattr(evaluation._closing, "wait", waits.append)
     monkeypatch.setattr(usecase, "PATIENCE_SECONDS", 0.05)
-    with question():
+    with question_in_work():
         evaluation._let_customers_first()
     assert waits
     waits.clear()

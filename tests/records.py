@@ -1,11 +1,15 @@
-"""Rows of tables, which name only the values that matter to a test, and the part of a schema that models describe."""
+"""Rows of tables that name only the values that matter to a test, and searches of the index by stems."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from zlib import crc32
 
 from sqlalchemy import JSON, Column, TypeDecorator, inspect
 
+from components.language.words import stems
+from tenants.core.points import Conditions, Hit
+from tenants.index import SPARSE, open_collection
 from tenants.storage.tables import Base
 
 Row = TypeVar("Row", bound=Base)
@@ -33,3 +37,17 @@ def of_every_database(name: str | None, kind: str, _parents: Mapping[str, str | 
     """
     prefix = {"index": "ix_pg_", "table": "procrastinate_"}.get(kind)
     return prefix is None or not (name or "").startswith(prefix)
+
+
+def found_by_stems(text: str, prefix: str = "", conditions: Conditions | None = None) -> list[Hit]:
+    """Return the chunks that contain a stem of the text. Words share n-grams, but never stems by chance.
+
+    :param prefix: of the vector's part: none for all fields, `h:` for title and headings.
+    """
+    query = {crc32(f"{prefix}{stem}".encode()): 1.0 for stem in stems(text)}
+    return open_collection().search({SPARSE: query}, limit=100, conditions=conditions)[SPARSE]
+
+
+def found_by_headings(text: str) -> list[Hit]:
+    """Return the chunks whose title or headings contain a stem of the text."""
+    return found_by_stems(text, "h:")
