@@ -1,6 +1,8 @@
 """Installations for tests: a data folder each, with an empty database in it."""
 
 import asyncio
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,10 +22,16 @@ from tenants.work import locks
 
 
 @contextmanager
-def installed(folder: Path) -> Iterator[Settings]:
-    """Set up this process's installation in `folder` until the block ends."""
+def installed(folder: Path, filled: Path | None = None) -> Iterator[Settings]:
+    """Set up this process's installation in `folder` until the block ends.
+
+    :param filled: a closed installation to begin with, copied: that takes a tenth of the time of ingestion.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "opora.db").write_bytes(_empty_database())
+    if filled is None:
+        (folder / "opora.db").write_bytes(_empty_database())
+    else:
+        shutil.copytree(filled, folder, copy_function=_copy_sparsely, dirs_exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPORA_DATA_DIR", str(folder))
         get_settings.cache_clear()
@@ -34,6 +42,19 @@ def installed(folder: Path) -> Iterator[Settings]:
             locks.close_all()
             database.close_all()
     get_settings.cache_clear()
+
+
+def _copy_sparsely(source: str, target: str) -> None:
+    # Of the 50 MB that the engine reserves for an index, tests use few.
+    empty = bytes(1 << 16)
+    with Path(source).open("rb") as read, Path(target).open("wb") as written:
+        while block := read.read(len(empty)):
+            if block == empty:
+                written.seek(len(block), os.SEEK_CUR)
+            else:
+                written.write(block)
+        written.truncate()
+    shutil.copymode(source, target)
 
 
 @cache

@@ -1,11 +1,13 @@
 """Fixtures for unit tests: a tenant on disk as in production, and what it knows."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from evaluation.datasets.fixture import DEMO
 from pipelines.ingest.usecase import Ingest
-from settings import ROOT, Settings
+from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import lexicon
@@ -34,10 +36,21 @@ def ingest() -> Ingest:
     return Ingest()
 
 
+@pytest.fixture(scope="session")
+def demo_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed installation whose one tenant, `SHOP`, has the demo knowledge base."""
+    folder = tmp_path_factory.mktemp("demo")
+    with installed(folder):
+        Registry().add(SHOP.tenant_id)
+        with acting_as(SHOP):
+            Ingest().run_path(DEMO / "ru")
+    return folder
+
+
 @pytest.fixture(scope="module")
-def shared_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """An installation for all tests of a module, which only read it."""
-    with installed(tmp_path_factory.mktemp("data")):
+def shared_installation(demo_shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An installation with `SHOP` for all tests of a module, which only read it."""
+    with installed(tmp_path_factory.mktemp("data"), demo_shop):
         yield
 
 
@@ -52,7 +65,5 @@ def empty_shop(shared_installation: None) -> Iterator[Tenant]:
 @pytest.fixture(scope="module")
 def shop(shared_installation: None) -> Iterator[Tenant]:
     """A tenant whose embedded index holds the demo knowledge base, in context."""
-    Registry().add(SHOP.tenant_id)
     with acting_as(SHOP):
-        Ingest().run_path(ROOT / "evaluation" / "demo" / "ru")
         yield SHOP

@@ -4,7 +4,6 @@ import json
 import re
 from importlib.util import find_spec
 
-import pytest
 import yaml
 from typer.main import get_command
 
@@ -25,10 +24,9 @@ from ui.cli.terminal import LazyCommand
 
 KNOWLEDGE = PAGES["docs/guides/knowledge-base.md"]
 README, README_RU = PAGES["README.md"], PAGES["README.ru.md"]
-every_page = pytest.mark.parametrize("page", PAGES)
 NAVIGATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-current_page = pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
-both_readmes = pytest.mark.parametrize("readme", [README, README_RU], ids=["en", "ru"])
+CURRENT = {page: text for page, text in PAGES.items() if page != "CHANGELOG.md"}
+"""Pages that say how things are now."""
 
 
 def test_every_finding_is_held_by_tests_that_exist() -> None:
@@ -65,12 +63,13 @@ def _paragraph(start: str) -> str:
     return KNOWLEDGE[KNOWLEDGE.index(start) :].split("\n\n")[0]
 
 
-@pytest.mark.parametrize("example", re.findall(r"```(csv|markdown)\n(.*?)```", KNOWLEDGE, re.DOTALL))
-def test_the_faq_examples_are_read_as_such(example: tuple[str, str]) -> None:
-    ending, text = example
-    parsed = formats.read(f"faq.{ending}", text.encode())
-    assert (parsed.markup, parsed.flags) == ("faq", ())
-    assert len(re.findall(r"^##+ .*\?$", parsed.text, re.MULTILINE)) == 2
+def test_the_faq_examples_are_read_as_such() -> None:
+    examples = re.findall(r"```(csv|markdown)\n(.*?)```", KNOWLEDGE, re.DOTALL)
+    assert examples
+    for ending, text in examples:
+        parsed = formats.read(f"faq.{ending}", text.encode())
+        assert (parsed.markup, parsed.flags) == ("faq", ()), text
+        assert len(re.findall(r"^##+ .*\?$", parsed.text, re.MULTILINE)) == 2, text
 
 
 def test_the_tool_and_the_hours_are_some() -> None:
@@ -94,63 +93,66 @@ def test_every_room_is_described() -> None:
     )
 
 
-@both_readmes
-def test_a_readme_is_short(readme: str) -> None:
-    assert len(readme.splitlines()) <= 150
+def test_a_readme_is_short() -> None:
+    assert max(len(readme.splitlines()) for readme in (README, README_RU)) <= 150
 
 
-@every_page
-def test_every_make_target_exists(page: str) -> None:
+def test_every_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert set(re.findall(r"(?:^|`)make ([a-z]+)\b", PAGES[page], re.MULTILINE)) <= targets
+    for page, text in PAGES.items():
+        assert set(re.findall(r"(?:^|`)make ([a-z]+)\b", text, re.MULTILINE)) <= targets, page
 
 
-@every_page
-def test_every_command_exists(page: str) -> None:
-    lines = re.findall(r"^(?:(?:export )?[A-Z_]+=(?:\$\(|\S+ ))?opora ([a-z].*)$", PAGES[page], re.MULTILINE)
-    lines += re.findall(r"`opora\s([a-z][^`]*)`", PAGES[page])
-    for line in lines:
-        command: object = get_command(cli.app)
-        for word in line.split():
-            following = getattr(command, "commands", {}).get(word)
-            if following is None:
-                break
-            command = following.load() if isinstance(following, LazyCommand) else following
-        if line.startswith("evaluate ") and isinstance(
-            measure := getattr(command, "commands", {}).get("run"), LazyCommand
-        ):
-            command = measure.load()
-        options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
-        assert not getattr(command, "commands", {}) or len(line.split()) == 1 or "--help" in line, line
-        assert set(re.findall(r"--[a-z-]+", line.partition("#")[0])) <= {*options, "--help"}, line
+def test_every_command_exists() -> None:
+    for page, text in PAGES.items():
+        lines = re.findall(r"^(?:(?:export )?[A-Z_]+=(?:\$\(|\S+ ))?opora ([a-z].*)$", text, re.MULTILINE)
+        for line in lines + re.findall(r"`opora\s([a-z][^`]*)`", text):
+            _check_command(line, page)
 
 
-@every_page
-def test_every_path_exists(page: str) -> None:
+def _check_command(line: str, page: str) -> None:
+    command: object = get_command(cli.app)
+    for word in line.split():
+        following = getattr(command, "commands", {}).get(word)
+        if following is None:
+            break
+        command = following.load() if isinstance(following, LazyCommand) else following
+    if line.startswith("evaluate ") and isinstance(measure := getattr(command, "commands", {}).get("run"), LazyCommand):
+        command = measure.load()
+    options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
+    assert not getattr(command, "commands", {}) or len(line.split()) == 1 or "--help" in line, (page, line)
+    assert set(re.findall(r"--[a-z-]+", line.partition("#")[0])) <= {*options, "--help"}, (page, line)
+
+
+def test_every_path_exists() -> None:
     rooms = "app|cli|settings|pipelines|components|tenants|evaluation|ui|tests|docs|compose"
-    paths = re.findall(rf"`((?:{rooms})[\w/]*(?:/|\.\w+))`", PAGES[page])
-    assert [path for path in paths if not (ROOT / path).exists() and path not in files(PAGES[page])] == []
+    for page, text in PAGES.items():
+        paths = re.findall(rf"`((?:{rooms})[\w/]*(?:/|\.\w+))`", text)
+        assert [path for path in paths if not (ROOT / path).exists() and path not in files(text)] == [], page
 
 
-@every_page
-def test_every_module_that_is_run_exists(page: str) -> None:
-    modules = re.findall(r"python -m ([\w.]+)", PAGES[page])
-    assert [module for module in modules if find_spec(module) is None] == []
+def test_every_module_that_is_run_exists() -> None:
+    for page, text in PAGES.items():
+        modules = re.findall(r"python -m ([\w.]+)", text)
+        assert [module for module in modules if find_spec(module) is None] == [], page
 
 
-@every_page
-def test_every_local_link_leads_somewhere(page: str) -> None:
-    folder = (ROOT / page).parent
-    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", PAGES[page]):
-        if target.startswith("https://"):
-            continue
-        path = (folder / target).resolve() if target else ROOT / page
-        if path.parent == ROOT / "docs" / "reference":
-            assert f" reference/{path.name}\n" in NAVIGATION, target
-            continue
-        assert path.exists(), target
-        if anchor:
-            assert anchor in _anchors(path.read_text(encoding="utf-8")), f"{target}#{anchor}"
+def test_every_local_link_leads_somewhere() -> None:
+    for page, text in PAGES.items():
+        for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", text):
+            _check_link(page, target, anchor)
+
+
+def _check_link(page: str, target: str, anchor: str) -> None:
+    if target.startswith("https://"):
+        return
+    path = (ROOT / page).parent.joinpath(target).resolve() if target else ROOT / page
+    if path.parent == ROOT / "docs" / "reference":
+        assert f" reference/{path.name}\n" in NAVIGATION, (page, target)
+        return
+    assert path.exists(), (page, target)
+    if anchor:
+        assert anchor in _anchors(path.read_text(encoding="utf-8")), f"{page}: {target}#{anchor}"
 
 
 def _anchors(text: str) -> set[str]:
@@ -169,26 +171,27 @@ _ELSEWHERE = {
 """Routes that a setting or a guide adds, and those of model servers."""
 
 
-@current_page
-def test_every_route_exists(page: str, installation: Settings) -> None:
+def test_every_route_exists(installation: Settings) -> None:
     served = {
         (route.method, re.sub(r"{[^}]*}", "{}", route.path)) for route in create_app(installation).state.open_routes
     }
-    named = re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (/[^\s`?]*)[^`]*`", PAGES[page])
-    assert {(method, re.sub(r"{[^}]*}", "{}", path)) for method, path in named} - served <= _ELSEWHERE
+    for page, text in CURRENT.items():
+        named = re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (/[^\s`?]*)[^`]*`", text)
+        assert {(method, re.sub(r"{[^}]*}", "{}", path)) for method, path in named} - served <= _ELSEWHERE, page
 
 
-@current_page
-def test_every_setting_exists(page: str) -> None:
+def test_every_setting_exists() -> None:
     settings = {f"OPORA_{name.upper()}" for name in Settings.model_fields}
-    assert {name for name in re.findall(r"OPORA_[A-Z_]*[A-Z]", PAGES[page]) if "_TEST_" not in name} <= settings
+    for page, text in CURRENT.items():
+        named = {name for name in re.findall(r"OPORA_[A-Z_]*[A-Z]", text) if "_TEST_" not in name}
+        assert named <= settings, page
 
 
 def test_pictures_were_taken_of_the_present_templates() -> None:
     assert pictures.recorded() == pictures.digests(), "run `python -m tests.browser.pictures` and look at the result"
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-def test_each_picture_exists_in_light_dark_and_phone(locale: str) -> None:
+def test_each_picture_exists_in_light_dark_and_phone() -> None:
     expected = {f"{name}{look}.png" for name in pictures.NAMES for look in ("", "-dark", "-phone")}
-    assert {path.name for path in (pictures.FOLDER / locale).iterdir()} == expected
+    for locale in LOCALES:
+        assert {path.name for path in (pictures.FOLDER / locale).iterdir()} == expected, locale

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from threading import Barrier, Event
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest, read_path
-from settings import Settings, get_settings
+from settings import get_settings
 from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.search import TurnQuery
@@ -32,6 +33,7 @@ from tenants.desk.articles import Article, Draft
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gaps import Miss
 from tests.audits import entry
+from tests.installations import installed
 from tests.webhooks import wait_until
 
 T = TypeVar("T")
@@ -47,16 +49,27 @@ DRAFT = drafted(
 ANNA = Tenant("acme", "anna", SCOPES)
 
 
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed installation: a tenant with a few articles and recorded questions."""
+    folder = tmp_path_factory.mktemp("stocked")
+    with installed(folder):
+        Registry().add("acme")
+        with acting_as(ANNA):
+            Ingest().run([document for document in read_path(DEMO / "ru") if document.doc_id in FEW])
+            ask = Ask()
+            for question in (QUESTION, "Есть оплата криптовалютой?", "Чем кормить попугая?", "Как вернуть товар?"):
+                ask.answer(AskRequest(question=question))
+            ask.recorder.collect()
+            ask.close()
+    return folder
+
+
 @pytest.fixture
-def shop(installation: Settings) -> Iterator[Ask]:
-    """A tenant with a few articles and recorded questions."""
-    Registry().add("acme")
-    with acting_as(ANNA):
-        Ingest().run([document for document in read_path(DEMO / "ru") if document.doc_id in FEW])
+def shop(stocked: Path, tmp_path: Path) -> Iterator[Ask]:
+    """A copy of the stocked tenant, in context."""
+    with installed(tmp_path / "data", stocked), acting_as(ANNA):
         ask = Ask()
-        for question in (QUESTION, "Есть оплата криптовалютой?", "Чем кормить попугая?", "Как вернуть товар?"):
-            ask.answer(AskRequest(question=question))
-        ask.recorder.collect()
         yield ask
         ask.close()
 
