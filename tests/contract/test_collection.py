@@ -201,16 +201,15 @@ def test_accepting_nothing_matches_nothing(chunks: Collection) -> None:
         assert ids(chunks, conditions) == set()
 
 
-@pytest.mark.parametrize("bounds", [("yesterday", None), (None, "2024-13-01"), ("2024-01-01' OR 1", None)])
-def test_an_invalid_day_is_refused(chunks: Collection, bounds: tuple[str | None, str | None]) -> None:
-    with pytest.raises(Invalid) as refused:
-        chunks.search({SPARSE: {SHARED: 1.0}}, limit=5, conditions=Conditions({}, {"meta.updated_at": bounds}))
-    assert refused.value.code == "filter_invalid"
+def test_an_invalid_day_is_refused(chunks: Collection, subtests: pytest.Subtests) -> None:
+    for bounds in (("yesterday", None), (None, "2024-13-01"), ("2024-01-01' OR 1", None)):
+        with subtests.test(bounds=bounds), pytest.raises(Invalid) as refused:
+            chunks.search({SPARSE: {SHARED: 1.0}}, limit=5, conditions=Conditions({}, {"meta.updated_at": bounds}))
+        assert refused.value.code == "filter_invalid"
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
+def test_a_malformed_point_stores_nothing(chunks: Collection, subtests: pytest.Subtests) -> None:
+    for broken in (
         Point(named(1), {SPARSE: {1: nan}}, {}),
         Point(named(1), {SPARSE: {1: inf, 2: -inf}}, {}),
         Point(named(1), {SPARSE: {1: 1e39}}, {}),
@@ -224,12 +223,10 @@ def test_an_invalid_day_is_refused(chunks: Collection, bounds: tuple[str | None,
         Point(named(1), {SPARSE: Sparse(np.array([-1, 2]), np.ones(2))}, {}),
         Point(named(1), {"text-dense": sparse({1: 1.0})}, {}),
         Point("not a uuid", {SPARSE: {1: 1.0}}, {}),
-    ],
-)
-def test_a_malformed_point_stores_nothing(chunks: Collection, broken: Point) -> None:
-    with pytest.raises(InternalFault):
-        chunks.upsert([point(2), broken])
-    assert chunks.count() == 0
+    ):
+        with subtests.test(broken=broken), pytest.raises(InternalFault):
+            chunks.upsert([point(2), broken])
+        assert chunks.count() == 0
 
 
 def test_an_unknown_vector_is_a_fault(chunks: Collection) -> None:

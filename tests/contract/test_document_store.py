@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 import pytest
@@ -127,9 +126,8 @@ class TestRetrievers:
         assert len(found["documents"]) == 3
         assert await filled.count_documents_async() == 3
 
-    @pytest.mark.parametrize(
-        ("filters", "expected"),
-        [
+    def test_filters(self, filled: Store) -> None:
+        for filters, expected in (
             ({"field": "meta.tags", "operator": "in", "value": ["b"]}, {2}),
             ({"field": "meta.tags", "operator": "in", "value": []}, set()),
             ({"field": "meta.tags", "operator": "not in", "value": []}, {1, 2, 3}),
@@ -138,16 +136,14 @@ class TestRetrievers:
             ({"field": "meta.doc_id", "operator": "!=", "value": "d1"}, {2, 3}),
             ({"field": "meta.priority", "operator": ">=", "value": 2}, {2, 3}),
             ({"field": "meta.updated_at", "operator": "<", "value": "2024-02-01T00:00:00+00:00"}, {1}),
-        ],
-    )
-    def test_filters(self, filled: Store, filters: dict[str, Any], expected: set[int]) -> None:
-        matching = {named(number) for number in expected}
-        found = QdrantEmbeddingRetriever(filled, filters=filters).run([1.0, 0.0])["documents"]
-        assert set(ids(found)) == matching
-        found = QdrantHybridRetriever(filled, filters=filters).run([1.0, 0.0], QUERY)["documents"]
-        assert set(ids(found)) == matching
-        assert set(ids(filled.filter_documents(filters))) == matching
-        assert filled.count_documents_by_filter(filters) == len(matching)
+        ):
+            matching = {named(number) for number in expected}
+            found = QdrantEmbeddingRetriever(filled, filters=filters).run([1.0, 0.0])["documents"]
+            assert set(ids(found)) == matching
+            found = QdrantHybridRetriever(filled, filters=filters).run([1.0, 0.0], QUERY)["documents"]
+            assert set(ids(found)) == matching
+            assert set(ids(filled.filter_documents(filters))) == matching
+            assert filled.count_documents_by_filter(filters) == len(matching), filters
 
     def test_joined_filters(self, filled: Store) -> None:
         one, other = ({"field": "meta.tags", "operator": "in", "value": [tag]} for tag in "ab")
@@ -163,10 +159,10 @@ class TestRetrievers:
             found = filled.filter_documents({"operator": operator, "conditions": conditions})
             assert set(ids(found)) == {named(number) for number in expected}, operator
 
-    @pytest.mark.parametrize("filters", [models.Filter(), {"field": "meta.x"}, {"operator": "AND", "conditions": []}])
-    def test_other_filters_are_refused(self, filled: Store, filters: dict[str, Any]) -> None:
-        with pytest.raises((FilterError, ValueError)):
-            QdrantEmbeddingRetriever(filled, filters=filters).run([1.0, 0.0])
+    def test_other_filters_are_refused(self, filled: Store, subtests: pytest.Subtests) -> None:
+        for filters in (models.Filter(), {"field": "meta.x"}, {"operator": "AND", "conditions": []}):
+            with subtests.test(filters=filters), pytest.raises((FilterError, ValueError)):
+                QdrantEmbeddingRetriever(filled, filters=filters).run([1.0, 0.0])
 
     def test_a_pipeline_from_yaml(self, filled: Store) -> None:
         pipeline = Pipeline()

@@ -46,13 +46,13 @@ def test_a_verdict_on_an_anonymous_turn_stores_no_identity() -> None:
     assert stored() == [("t2", "", "up", None)]
 
 
-@pytest.mark.parametrize("turn_id", ["foreign", "nothing", "erased"])
-def test_only_a_turn_that_the_audit_holds_is_judged(records: Settings, turn_id: str) -> None:
+def test_only_a_turn_that_the_audit_holds_is_judged(records: Settings, subtests: pytest.Subtests) -> None:
     store.append([entry("erased", person="carl")], records)
     store.erase(TurnOwner("carl"), records)
-    with pytest.raises(NotFound, match="turn_unknown"):
-        feedback.give(turn_id, "anna", "up")
-    assert stored() == []
+    for turn_id in ("foreign", "nothing", "erased"):
+        with subtests.test(turn_id=turn_id), pytest.raises(NotFound, match="turn_unknown"):
+            feedback.give(turn_id, "anna", "up")
+        assert stored() == []
 
 
 def test_a_verdict_goes_with_its_turn(records: Settings) -> None:

@@ -153,9 +153,8 @@ def test_pages_follow_each_other_without_loss_while_chats_come_and_go(acme: Tena
     assert seen == all_ids
 
 
-@pytest.mark.parametrize(
-    "cursor",
-    [
+def test_a_damaged_cursor_is_refused(acme: Tenant, subtests: pytest.Subtests) -> None:
+    for cursor in (
         "x",
         "W10=",
         "bnVsbA==",
@@ -163,12 +162,10 @@ def test_pages_follow_each_other_without_loss_while_chats_come_and_go(acme: Tena
         "W1sidCIsICJ4Il0sIFsidiIsICJ4Il1d",
         "é" * 9,
         b64encode(b'[["t", "0001-01-01T00:00:00+14:00"], ["v", "x"]]').decode(),
-    ],
-)
-def test_a_damaged_cursor_is_refused(acme: Tenant, cursor: str) -> None:
-    for view in ("waiting", "all"):
-        with pytest.raises(Invalid, match="cursor_invalid"):
-            inbox.page(inbox.VIEWS[0] if view == "waiting" else "all", after=cursor)
+    ):
+        for view in ("waiting", "all"):
+            with subtests.test(cursor=cursor), pytest.raises(Invalid, match="cursor_invalid"):
+                inbox.page(inbox.VIEWS[0] if view == "waiting" else "all", after=cursor)
 
 
 def test_a_stretch_of_messages_has_notes_and_says_what_is_before_it(acme: Tenant) -> None:

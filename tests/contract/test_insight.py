@@ -379,16 +379,13 @@ def test_a_period_is_in_the_zone_of_the_opening_hours(acme: None) -> None:
     assert period.chosen(date(2026, 1, 1), None, 7, late).last == date(2026, 1, 7)
 
 
-@pytest.mark.parametrize(
-    ("first", "last"),
-    [
+def test_a_period_that_is_none_is_refused(acme: None, subtests: pytest.Subtests) -> None:
+    for first, last in (
         (date(2026, 2, 1), date(2026, 1, 1)),
         (date(2025, 1, 1), date(2026, 1, 2)),
         (date(1, 1, 1), date(1, 1, 2)),
         (None, date.min),
         (date.max, None),
-    ],
-)
-def test_a_period_that_is_none_is_refused(acme: None, first: date | None, last: date | None) -> None:
-    with pytest.raises(Invalid, match="period_invalid"):
-        period.chosen(first, last, 28, NOW)
+    ):
+        with subtests.test(first=first), pytest.raises(Invalid, match="period_invalid"):
+            period.chosen(first, last, 28, NOW)

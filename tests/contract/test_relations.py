@@ -54,20 +54,17 @@ def test_there_is_one_of_a_kind_in_one_direction(acme: Tenant) -> None:
     assert [edge.weight for edge in document_edges.of("new")] == [1.0, 0.75, 0.25]
 
 
-@pytest.mark.parametrize(
-    ("edge", "code"),
-    [
+def test_invalid_edges_are_refused(acme: Tenant, subtests: pytest.Subtests) -> None:
+    for edge, code in (
         (Edge("new", "related_to", "new"), "edge_to_itself"),
         (Edge("new", "related_to", "old", 1.1), "edge_weight_invalid"),
         (Edge("new", "related_to", "old", -0.1), "edge_weight_invalid"),
         (Edge("new", "related_to", "old", float("nan")), "edge_weight_invalid"),
-    ],
-)
-def test_invalid_edges_are_refused(acme: Tenant, edge: Edge, code: str) -> None:
-    with pytest.raises(Invalid) as refused:
-        document_edges.put(edge)
-    assert refused.value.code == code
-    assert document_edges.all() == ()
+    ):
+        with subtests.test(edge=edge), pytest.raises(Invalid) as refused:
+            document_edges.put(edge)
+        assert refused.value.code == code
+        assert document_edges.all() == ()
 
 
 @pytest.mark.parametrize("edge", [Edge("new", "related_to", "none"), Edge("none", "related_to", "new")])

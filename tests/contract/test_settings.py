@@ -97,23 +97,21 @@ def test_site_changes_are_partial_and_never_record_secrets() -> None:
         sites.update(site.key, name="Чужой")
 
 
-@pytest.mark.parametrize(
-    ("act", "code"),
-    [
+def test_a_site_refuses_what_does_not_fit_and_stays_as_it_was(subtests: pytest.Subtests) -> None:
+    site = sites.add("Магазин", [])
+    cases: tuple[tuple[Callable[[str], object], str], ...] = (
         (lambda key: sites.update(key, name=" "), "site_invalid"),
         (lambda key: sites.update(key, name="я" * 201), "site_invalid"),
         (lambda key: sites.update(key, origins=["https://shop.example/path"]), "origin_invalid"),
         (lambda key: sites.update(key, config={"suggested": ["?"] * 7}), "site_invalid"),
         (lambda key: sites.update(key, config={"consent": {"text": ""}}), "site_invalid"),
         (lambda key: sites.update(key, config={"unknown": 1}), "site_invalid"),
-    ],
-)
-def test_a_site_refuses_what_does_not_fit_and_stays_as_it_was(act: Callable[[str], object], code: str) -> None:
-    site = sites.add("Магазин", [])
-    with pytest.raises(Invalid, match=code):
-        act(site.key)
-    assert sites.get(site.key) == site
-    assert len(changes.latest("site")) == 1
+    )
+    for act, code in cases:
+        with subtests.test(code=code), pytest.raises(Invalid, match=code):
+            act(site.key)
+        assert sites.get(site.key) == site
+        assert len(changes.latest("site")) == 1
 
 
 def test_chats_that_are_over_go_when_their_days_are_over() -> None:
