@@ -2,7 +2,7 @@
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from threading import Event
@@ -23,7 +23,10 @@ from tenants.core.errors import CallerError, IndexDamaged, InternalFault, NotFou
 from tenants.index import open_collection
 from tenants.index.qdrant_edge import EdgeCollection
 from tenants.storage import database
+from tests.installations import installed
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
+
+ACME = Tenant("acme", "tests")
 
 
 def _lose(folder: Path) -> None:
@@ -62,10 +65,28 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory: pytest.TempPathFactory, ingest: Ingest) -> Path:
+    """A closed installation: a tenant with two articles."""
+    folder = tmp_path_factory.mktemp("stocked")
+    with installed(folder):
+        Registry().add(ACME.tenant_id)
+        with acting_as(ACME):
+            ingest.run([article("a"), article("b")])
+    return folder
+
+
 @pytest.fixture
-def library(tenant: Tenant, ingest: Ingest) -> Library:
-    ingest.run([article("a"), article("b")])
-    return Library(ingest.rewrite)
+def installation(stocked: Path, tmp_path: Path) -> Iterator[Settings]:
+    """A copy of the stocked installation."""
+    with installed(tmp_path / "data", stocked) as settings:
+        yield settings
+
+
+@pytest.fixture
+def library(installation: Settings, ingest: Ingest) -> Iterator[Library]:
+    with acting_as(ACME):
+        yield Library(ingest.rewrite)
 
 
 @pytest.fixture(params=DAMAGE)
@@ -206,6 +227,7 @@ def test_an_index_without_its_database_is_no_new_installation(library: Library, 
 
 
 def test_a_database_that_disappears_takes_no_more_records(library: Library, installation: Settings) -> None:
+    database.check()  # it is open
     file = installation.data_dir / "opora.db"
     file.rename(file.with_suffix(".elsewhere"))
     with pytest.raises(TryAgain, match="database_missing"):

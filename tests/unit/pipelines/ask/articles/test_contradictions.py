@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
@@ -18,24 +19,34 @@ from pipelines.ask.usecase import Ask
 from pipelines.ingest.library import Library
 from pipelines.ingest.maintenance import NightlyCheck
 from pipelines.ingest.usecase import Ingest
-from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.knowledge import agreements, relations
 from tenants.knowledge import contradictions as stored
+from tests.installations import installed
 from tests.unit.pipelines.ask.test_ask_relations import FILLERS, OLD, QUESTION
 
+ANNA = Tenant("acme", "anna", SCOPES)
 FAQ = SourceDocument(
     "faq.md", "Частые вопросы", "Посуду можно вернуть в течение 30 дней.", meta={"updated_at": "2026-02-01"}
 )
 
 
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed installation: a tenant with two contradicting documents."""
+    folder = tmp_path_factory.mktemp("stocked")
+    with installed(folder):
+        Registry().add(ANNA.tenant_id)
+        with acting_as(ANNA):
+            Ingest().run([OLD, FAQ, *FILLERS])
+    return folder
+
+
 @pytest.fixture
-def shelf(installation: Settings) -> Iterator[Ask]:
-    """A tenant with two contradicting documents."""
-    Registry().add("acme")
-    with acting_as(Tenant("acme", "anna", SCOPES)):
-        Ingest().run([OLD, FAQ, *FILLERS])
+def shelf(stocked: Path, tmp_path: Path) -> Iterator[Ask]:
+    """A copy of the stocked tenant, in context."""
+    with installed(tmp_path / "data", stocked), acting_as(ANNA):
         ask = Ask()
         yield ask
         ask.close()
