@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from secrets import token_urlsafe
-from threading import Thread
 from time import time
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from jwt.algorithms import RSAAlgorithm
+
+from tests.servers import Quiet, http
 
 CLIENT, SECRET = "desk", "hush / hush"
 
@@ -88,7 +89,7 @@ def providing() -> Iterator[IdentityProvider]:
     provider = IdentityProvider()
     provider.rotate()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             if parts.path == "/authorize":
@@ -113,16 +114,5 @@ def providing() -> Iterator[IdentityProvider]:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    provider.issuer = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with http(Handler) as provider.issuer:
         yield provider
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from queue import SimpleQueue
-from threading import Thread
+
+from tests.servers import Quiet, http
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def receiving(statuses: Sequence[int] = (200,), bodies: dict[str, bytes] | None 
     """Run a receiver while the block lasts."""
     receiver = Receiver(statuses=list(statuses), bodies=bodies or {})
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
@@ -58,15 +59,5 @@ def receiving(statuses: Sequence[int] = (200,), bodies: dict[str, bytes] | None 
 
         do_GET = do_POST = do_DELETE = answer  # noqa: N815 - the standard library's names
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    receiver.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with http(Handler) as receiver.url:
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()

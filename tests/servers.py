@@ -1,8 +1,8 @@
-"""PostgreSQL, PgBouncer and Redis for the tests that need one.
+"""Servers for tests: PostgreSQL, PgBouncer and Redis, and HTTP servers in a thread.
 
-They are started from the machine's own binaries and stopped by process id. Each listens on a Unix socket in a private
-folder, so that ports do not conflict and no other user has access. If the binaries are missing (Debian: `postgresql`,
-`pgbouncer`, `redis-server`), the tests are skipped and the summary of the run reports that.
+The first three are started from the machine's own binaries and stopped by process id. Each listens on a Unix socket in
+a private folder, so that ports do not conflict and no other user has access. If the binaries are missing (Debian:
+`postgresql`, `pgbouncer`, `redis-server`), the tests are skipped and the summary of the run reports that.
 """
 
 import os
@@ -11,10 +11,13 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from secrets import token_hex
 from signal import SIGINT
+from ssl import SSLContext
 from tempfile import mkdtemp
+from threading import Thread
 from time import monotonic
 from typing import NoReturn
 
@@ -32,6 +35,7 @@ MISSING = "no server: "
 _BOUNCER_PORT = 6432
 _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
+_LOOK_SECONDS = 0.01
 
 
 def absent(backend: str, remedy: str) -> NoReturn:
@@ -139,6 +143,29 @@ def redis_in(place: Path) -> Iterator[str]:
     socket: list[str | Path] = ["--port", "0", "--unixsocket", place / "redis.sock"]
     with _running([server, *socket, "--save", "", "--dir", place], lambda: _answers(url)):
         yield url
+
+
+class Quiet:
+    """A handler of HTTP requests that logs nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def http(handler: Callable[..., BaseHTTPRequestHandler], tls: SSLContext | None = None) -> Iterator[str]:
+    """Yield the address of an HTTP server that runs in a thread until the block ends."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        # Stopping it takes until its next look.
+        thread = Thread(target=server.serve_forever, args=(_LOOK_SECONDS,), daemon=True)
+        thread.start()
+        try:
+            yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def openai() -> str:

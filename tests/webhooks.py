@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from http.server import BaseHTTPRequestHandler
+from threading import Event
 from time import monotonic
+
+from tests.servers import Quiet, http
 
 SECONDS = 60.0
 
@@ -26,7 +28,7 @@ def receiving(status: int = 200, release: Event | None = None) -> Iterator[Recei
     """Run a receiver on this machine; with `release` it hangs until that is set."""
     received = Received(status=status, release=release)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             received.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
@@ -37,21 +39,13 @@ def receiving(status: int = 200, release: Event | None = None) -> Iterator[Recei
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    received.url = f"http://127.0.0.1:{server.server_port}/hook"
-    try:
-        yield received
-    finally:
-        if release is not None:
-            release.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http(Handler) as url:
+        received.url = f"{url}/hook"
+        try:
+            yield received
+        finally:
+            if release is not None:
+                release.set()
 
 
 def wait_until(true: Callable[[], bool]) -> None:

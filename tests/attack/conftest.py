@@ -5,8 +5,7 @@ Each test keeps the attacker's requests open, so that the result does not depend
 
 import json
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
@@ -15,6 +14,7 @@ from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.storage import database
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, VICTIM, ZONE, SlowTool, client_of, is_answered
+from tests.servers import Quiet, http
 from tests.service.serving import Server, environment, serving
 
 
@@ -60,7 +60,7 @@ def answered(victim: httpx.Client) -> Callable[[], bool]:
 def slow_tool() -> Iterator[SlowTool]:
     tool = SlowTool()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
             tool.secrets.append(self.headers["authorization"])
@@ -73,14 +73,7 @@ def slow_tool() -> Iterator[SlowTool]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *arguments: object) -> None:
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as far:
-        tool.url = f"http://127.0.0.1:{far.server_port}/"
-        listening = Thread(target=far.serve_forever)
-        listening.start()
+    with http(Handler) as url:
+        tool.url = f"{url}/"
         yield tool
         tool.go.set()
-        far.shutdown()
-        listening.join()

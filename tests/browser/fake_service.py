@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Condition, Thread
 
 import uvicorn
@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from tests.browser.turns import Json
+from tests.servers import Quiet, http
 from ui import pages
 
 SITE = "site-key"
@@ -290,7 +291,7 @@ class FakeService:
 def shop(html: str, *, policy: str = "", paths: tuple[str, ...] = ()) -> Iterator[str]:
     """Serve a page of another origin; yield its address. All other paths are 404."""
 
-    class Page(BaseHTTPRequestHandler):
+    class Page(Quiet, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = html.encode()
             self.send_response(200 if self.path == "/" or self.path in paths else 404)
@@ -302,16 +303,5 @@ def shop(html: str, *, policy: str = "", paths: tuple[str, ...] = ()) -> Iterato
             with suppress(BrokenPipeError):
                 self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http(Page) as url:
+        yield f"{url}/"

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
 
@@ -23,6 +23,7 @@ from tenants.chats import sites, webhooks
 from tenants.core.context import Tenant, acting_as
 from tests.clients.install import FOLDER, require
 from tests.installations import installed
+from tests.servers import Quiet, http
 from tests.service.serving import ARTICLES, Server, serving
 from tests.webhooks import Received, receiving, wait_until
 
@@ -66,24 +67,15 @@ def page(browser: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-class _Files(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+class _Files(Quiet, SimpleHTTPRequestHandler):
+    """Serves files of a folder."""
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Serve the files of a folder over HTTP; yield their address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http(partial(_Files, directory=str(folder))) as address:
+        yield address
 
 
 def test_a_page_with_a_strict_policy_has_the_chat(service: Server, page: Page, tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """A website on the loopback interface, for tests of fetching pages."""
 
 import ssl
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.servers import Quiet, http
 
 Answer = tuple[int, Mapping[str, str], bytes]
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -35,7 +36,7 @@ def serving(pages: Mapping[str, Answer | Callable[[], Answer]], tls: ssl.SSLCont
     """Serve pages until the block ends, by https where there is a certificate; everything else is 404."""
     site = Site("", dict(pages))
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             site.asked.append(self.path)
             known = site.pages.get(self.path, (404, HTML, b"nothing here"))
@@ -49,18 +50,5 @@ def serving(pages: Mapping[str, Answer | Callable[[], Answer]], tls: ssl.SSLCont
             except OSError:
                 self.close_connection = True
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    site.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
-    try:
+    with http(Handler, tls) as site.url:
         yield site
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
