@@ -44,6 +44,8 @@ def replica(
 ) -> Iterator[Settings]:
     """A replica on PostgreSQL that listens to Redis, which a test starts. Values without notices are stale at once."""
     monkeypatch.setattr(cache, "FRESH_SECONDS", 0.0)
+    # Redis has stopped by the time the replica closes, which waits for the next attempt to reach it.
+    monkeypatch.setattr(bus, "_RECONNECT_SECONDS", 0.1)
     with own_database(postgres_url, migrated) as url:
         monkeypatch.setenv("OPORA_DATABASE_URL", url.render_as_string(hide_password=False))
         monkeypatch.setenv("OPORA_REDIS_URL", f"unix://{place}/redis.sock?db=0")
