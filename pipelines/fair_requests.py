@@ -3,8 +3,8 @@ wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
 exports, of one tenant would have nearly all of them; so would twenty reads of a visitor's long chat. While questions
-are in work, or another tenant is served, reads of a tenant compute one after the other, and changes two at a time, with
-pauses.
+are in progress, or another tenant is served, reads of a tenant compute one after the other, and changes two at a time,
+with pauses.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ MOST_CHANGES = 4
 database's write lock."""
 
 _READS_BESIDE, _CHANGES_BESIDE = 1, 2
-"""The same while questions are in work, or another tenant is served."""
+"""The same while questions are in progress, or another tenant is served."""
 
 _OTHERS_SECONDS = 1.0
 """Time after a request of another tenant in which its next one is expected."""
@@ -47,7 +47,7 @@ _PAUSE_SHARE, _MOST_PAUSE_SECONDS = 3.0, 0.2
 
 @dataclass(slots=True, weakref_slot=True)
 class _Turns:
-    """The turns of one tenant: `beside` while questions are in work or another tenant is served, else `free`."""
+    """The turns of one tenant: `beside` while questions are in progress or another tenant is served, else `free`."""
 
     free: Semaphore
     beside: Semaphore
@@ -97,7 +97,7 @@ class Turn:
 
     :param has_others: whether another tenant is served.
     :param waits: wait for a moment without questions, too. Pages of staff cost more than those of visitors.
-    :param pauses: take turns as if questions were in work.
+    :param pauses: take turns as if questions were in progress.
     """
 
     def __init__(self, turns: _Turns, has_others: Callable[[], bool], *, waits: bool, pauses: bool) -> None:
@@ -163,7 +163,7 @@ def _release(held: Semaphore, _turns: _Turns) -> None:
 
 
 async def _let_questions_go_first() -> None:
-    """Wait until no question is in work, or for `fairness.PATIENCE_SECONDS`."""
+    """Wait until no question is in progress, or for `fairness.PATIENCE_SECONDS`."""
     until = asyncio.get_running_loop().time() + fairness.PATIENCE_SECONDS
     while fairness.has_questions() and asyncio.get_running_loop().time() < until:
         await asyncio.sleep(_GAP_SECONDS)

@@ -144,7 +144,7 @@ def measure(weights: Mapping[str, float], passages: Sequence[Passage]) -> Number
 
 
 def _compared(passages: Sequence[Passage]) -> list[int]:
-    """Return the rows of the candidates that leads refer to: the best ones, a few of each document.
+    """Return the rows of the candidates that a lead is measured against: the best ones, a few of each document.
 
     Sections of one article are alike. More of them would raise the mean, and each would lead by less.
     """

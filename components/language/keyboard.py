@@ -92,7 +92,7 @@ def _readings(
 
 
 def _is_code(word: str) -> bool:
-    """Return whether `word` can be a code on a display: Latin letters, never a lonely Y, and digits."""
+    """Return whether `word` can be a code on a display: Latin letters, never a lone Y, and digits."""
     return word.isascii() and any(map(str.isdigit, word)) and not word.lower().startswith("y")
 
 

@@ -27,9 +27,9 @@ _SUFFIXES = ("ChatGenerator", "TextEmbedder", "Embedder", "CrossEncoder", "Ranke
 class NamedModel:
     """A model as a file names it; `address` is without user and password, empty where the file gives none.
 
-    :param description: the component that calls it, or that holds those that do.
+    :param description: the component that calls the model or contains its callers.
     :param around: the component that `description` is a parameter of.
-    :param parameters: what the component that calls it is given, not meant to be shown.
+    :param parameters: parameters of the component that calls the model; do not show them.
     """
 
     kind: Kind

@@ -30,7 +30,7 @@ def add_site(url: str) -> Job:
 
 
 def cancel(job_id: str) -> Job:
-    """End a job of the tenant in context. What a job in work has ingested stays. Raises `NotFound`."""
+    """End a job of the tenant in context. What a job in progress has ingested stays. Raises `NotFound`."""
     job = jobs.cancel(job_id)
     if job.finished:
         uploads.remove(job_id)

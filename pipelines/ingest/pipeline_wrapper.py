@@ -39,7 +39,7 @@ class PipelineWrapper(BasePipelineWrapper):
         self.ingest.warm_up()
 
     def close(self) -> None:
-        """Finish the request in work; requests in the queue are dropped."""
+        """Finish the request in progress; requests in the queue are dropped."""
         self.seats.close()
 
     async def run_api_async(self, documents: list[dict[str, JsonValue]]) -> Response:  # type: ignore[override]

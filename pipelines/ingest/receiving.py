@@ -78,7 +78,7 @@ class _Inbox:
             self._file = None
 
     def accept(self, key: str | None) -> dict[str, Any]:
-        """Make the files a job; it is on disk when this returns. With the key of an earlier request: that one's job."""
+        """Store the files as a job and return it. For the key of an earlier request, return that request's job."""
         if not self._upload.names:
             raise UnreadableFields((("files", "field_missing"),))
         if key is None:

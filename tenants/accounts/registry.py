@@ -32,8 +32,8 @@ class Placement:
 
     `collection` is the permanent name, an alias; the chunks of one `generation` are stored under `physical`, so that a
     new generation can be built beside the old one. `since` is when the tenant was added: a removed tenant with the same
-    id is a different one. `shared` is the collection of many tenants that holds the generation; empty if it has a
-    dedicated one. Only `tenants.index` knows it.
+    id is a different one. `shared` is the collection of many tenants that holds the generation; empty if the generation
+    has a dedicated one. Only `tenants.index` knows `shared`.
     """
 
     collection: str

@@ -45,8 +45,9 @@ class QuestionPriority:
                 self._changed.notify_all()
 
     def yield_to_questions(self) -> None:
-        """Wait until no question is in work, or for `PATIENCE_SECONDS`, once a slice. Call it every few milliseconds or
-        more often.
+        """Wait until no question is in progress, or for `PATIENCE_SECONDS`, once a slice.
+
+        Call it every few milliseconds or more often.
 
         Never inside a database transaction or a lock that a question takes.
         """
@@ -57,7 +58,7 @@ class QuestionPriority:
             self._slice.end = perf_counter() + SLICE_SECONDS
 
     def has_questions(self) -> bool:
-        """Whether a question is in work."""
+        """Whether a question is in progress."""
         return self._active_questions > 0
 
     def is_idle(self) -> bool:

@@ -137,7 +137,7 @@ RULES: Mapping[str, Rule] = {
     "feedback": Rule(_TURN),
     "erasures": Rule("`OPORA_AUDIT_DAYS`", _older(ErasureRow.until, _audit_days)),
     "gaps": Rule(
-        "as long as a turn that asked for it",
+        "as long as a turn that asked it",
         lambda now: and_(~_ASKED, GapRow.last_at < now - timedelta(days=1)),
     ),
     "gap_askings": Rule(_TURN),

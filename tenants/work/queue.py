@@ -118,7 +118,7 @@ class Turns:
         return await running
 
     def close(self) -> None:
-        """Wait for the steps in work."""
+        """Wait for the steps in progress."""
         self._threads.shutdown()
 
 
@@ -141,7 +141,7 @@ class Queue(ABC):
         self._working = background_loop.start(self._work_until_closed())
 
     def close(self) -> None:
-        """Begin nothing new, and wait for the steps in work. What is left is done after the next start."""
+        """Begin nothing new, and wait for the steps in progress. What is left is done after the next start."""
         self.closing.set()
         if self._working is not None:
             self._interrupt()

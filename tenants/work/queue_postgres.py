@@ -110,7 +110,7 @@ class PostgresQueue(Queue):
             for watch in watches:
                 watch.cancel()
             for worker in workers:
-                # Procrastinate then waits for the jobs in work.
+                # Procrastinate then waits for the jobs in progress.
                 worker.cancel()
             ended = await asyncio.gather(*workers, return_exceptions=True)
         if errors := [error for error in ended if isinstance(error, Exception)]:

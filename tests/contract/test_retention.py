@@ -89,7 +89,7 @@ def test_what_is_old_goes_and_nothing_else(full: Settings) -> None:
     retention.prune()
     assert counts() == before
     retention.prune(datetime.now(UTC) + LATER)
-    # A gap is kept as long as a turn that asked for it.
+    # A gap is kept as long as a turn that asked it.
     assert {name: count for name, count in counts().items() if count} == {"gaps": 1}
     with acting_as(ANNA):
         store.prune(datetime.now(UTC) + LATER, full)

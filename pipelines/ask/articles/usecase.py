@@ -70,7 +70,7 @@ class Articles:
         """Do nothing: the first preview warms up its components."""
 
     def close(self) -> None:
-        """Leave off after the question in work."""
+        """Leave off after the question in progress."""
         self._stopping.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
         self._asking.close()

@@ -55,7 +55,7 @@ class WebhookDelivery:
         self._pool = ThreadPoolExecutor(WORKERS + MAIL_WORKERS, thread_name_prefix="webhook")
 
     def close(self) -> None:
-        """Begin no further delivery. One in work that does not end in time is made again by the next process."""
+        """Begin no further delivery. One in progress that does not end in time is made again by the next process."""
         self._closing.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 

@@ -38,7 +38,7 @@ MOST_FAULTS = 200
 """Rows of a file that are reported as wrong; the others are left out."""
 _NAME_SHOWN = 100
 _AT_ONCE = 2
-"""Requests in work at once, one of each tenant."""
+"""Requests in progress at once, one of each tenant."""
 
 _OF_TENANT, _FILES_OF_TENANT = 32, 2
 """Accepted requests of a tenant. They wait, because a client that is refused asks again, but files fill the memory."""

@@ -77,7 +77,7 @@ class Evaluation:
         """Do nothing: a run begins on demand."""
 
     def close(self) -> None:
-        """Stop after the questions in work; a night's run that is cut short is made again."""
+        """Stop after the questions in progress; a night's run that is cut short is made again."""
         self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
