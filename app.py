@@ -35,6 +35,7 @@ from pipelines.ask.runner import Runner
 from pipelines.background import Background
 from pipelines.connections import HEAD_BYTES, SeldomFilter, address_of, bounded, raise_file_limit
 from pipelines.cors import SiteCors
+from pipelines.fair_requests import Reads
 from pipelines.gate import Gate, Shares
 from pipelines.in_progress import MOST_OPEN
 from pipelines.ingest.library import Library
@@ -125,6 +126,7 @@ def create_app(settings: Settings | None = None, most_open: int = MOST_OPEN) -> 
         articles=Articles(ingest, runner),
         evaluations=Evaluation(runner.ask, runner),
         passwords=Passwords(),
+        reads=Reads(),
     )
     desk = Desk(desk_assets.Templates(), settings)
     mcp = host.offer_ask(app)
@@ -150,7 +152,7 @@ def _add_routes(app: FastAPI, services: Services, desk: Desk) -> list[Route]:
         *api_routers(services),
         *desk_routers(desk, services),
         pages.router(_has_site),
-        help_pages.router(services.limiter, services.runner),
+        help_pages.router(services.limiter, services.runner, services.reads),
         _health(services.settings),
     ):
         add(router)
@@ -176,6 +178,7 @@ def _add_gate(app: FastAPI, services: Services, desk: Desk, most_open: int) -> N
             limiter=services.limiter,
             shares=_shares(services.settings),
             refusals_per_minute=services.settings.rate_limit_per_minute,
+            reads=services.reads,
         )
     )
     # Outermost, because Hayhooks rejects every other origin.

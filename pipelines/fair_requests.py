@@ -57,7 +57,7 @@ class Reads:
     """The turns of all tenants. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._turns: WeakValueDictionary[tuple[str, bool, bool, bool, bool], _Turns] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, bool, bool, bool, bool, bool], _Turns] = WeakValueDictionary()
         # The two tenants that were served last, each with the time of its last request.
         self._latest = self._earlier = ("", float("-inf"))
 
@@ -80,16 +80,20 @@ class Reads:
         by_visitor: bool = False,
         is_large: bool = False,
         is_notice: bool = False,
+        is_search: bool = False,
     ) -> "Turn":
-        """Return the turn of a request of a tenant, not begun. Changes, notices and visitors have separate turns.
+        """Return the turn of a request of a tenant, not begun. Changes, notices, searches and visitors have separate
+        turns.
 
-        Large changes are made one after the other, always with pauses.
+        Large changes are made one after the other, always with pauses. So are searches, with pauses beside others only.
         """
         free, beside = (MOST_CHANGES, _CHANGES_BESIDE) if is_change else (MOST_READS, _READS_BESIDE)
-        turns = _Turns(Semaphore(free), Semaphore(1 if is_large else beside))
-        key = (tenant_id, is_change, by_visitor, is_large, is_notice)
+        turns = _Turns(Semaphore(1 if is_search else free), Semaphore(1 if is_large else beside))
+        key = (tenant_id, is_change, by_visitor, is_large, is_notice, is_search)
         has_others = partial(self.has_others, tenant_id)
-        return Turn(self._turns.setdefault(key, turns), has_others, waits=not by_visitor, pauses=is_large)
+        short = 0.0 if is_search else _SHORT_SECONDS
+        waits = not by_visitor
+        return Turn(self._turns.setdefault(key, turns), has_others, waits=waits, pauses=is_large, short=short)
 
 
 class Turn:
@@ -98,13 +102,17 @@ class Turn:
     :param has_others: whether another tenant is served.
     :param waits: wait for a moment without questions, too. Pages of staff cost more than those of visitors.
     :param pauses: take turns as if questions were in progress.
+    :param short: seconds up to which no pause is made for other tenants.
     """
 
-    def __init__(self, turns: _Turns, has_others: Callable[[], bool], *, waits: bool, pauses: bool) -> None:
+    def __init__(
+        self, turns: _Turns, has_others: Callable[[], bool], *, waits: bool, pauses: bool, short: float
+    ) -> None:
         self._turns = turns
         self._has_others = has_others
         self._waits = waits
         self._pauses = pauses
+        self._short = short
         self._held: Semaphore | None = None
         self._began = 0.0
         self._start: Message | None = None
@@ -127,7 +135,7 @@ class Turn:
         if self._held is self._turns.beside:
             loop = asyncio.get_running_loop()
             took = loop.time() - self._began if self._began else 0.0
-            pause = _PAUSE_SHARE * took if self._pauses or took > _SHORT_SECONDS else 0.0
+            pause = _PAUSE_SHARE * took if self._pauses or took > self._short else 0.0
             loop.call_later(min(pause, _MOST_PAUSE_SECONDS), _release, self._held, self._turns)
         else:
             self._held.release()

@@ -92,6 +92,7 @@ class Gate:
     :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered, or suspended.
     :param locale: the locale of unauthenticated callers.
     :param refusals_per_minute: refused bodies of one caller before further ones are not read; 0: unlimited.
+    :param reads: turns that other parts of the service take, too.
     """
 
     def __init__(
@@ -109,13 +110,14 @@ class Gate:
         limiter: RateLimiter | None = None,
         shares: Shares = Shares(),
         refusals_per_minute: int = 0,
+        reads: Reads | None = None,
     ) -> None:
         self.app = app
         self.in_progress = InProgress(most_open, most_held)
         self.limiter = limiter
         self.shares = shares
         self.refusals = RefusalLimiter(refusals_per_minute)
-        self.reads = Reads()
+        self.reads = reads or Reads()
         self.routes = RouteTable(routes)
         self.verify = verify
         self.visitors = visitors

@@ -52,7 +52,7 @@ class InProgress:
         upload keeps a connection, of which there are so many for all tenants."""
         if not may_take_more(self._open[tenant_id], self._most_open - self._open.total()):
             raise Busy
-        with _counted(self._open, tenant_id):
+        with counted(self._open, tenant_id):
             yield
 
     @contextmanager
@@ -61,7 +61,7 @@ class InProgress:
         event of a chat is sent to all of its streams."""
         if self._open_of_visitors[visitor] >= MOST_OPEN_OF_VISITOR:
             raise RateLimited(_SECONDS_UNTIL_LESS)
-        with _counted(self._open_of_visitors, visitor):
+        with counted(self._open_of_visitors, visitor):
             yield
 
     def hold(self, caller: Tenant, size: int) -> None:
@@ -88,7 +88,8 @@ class InProgress:
 
 
 @contextmanager
-def _counted(counts: Counter[Key], key: Key) -> Iterator[None]:
+def counted(counts: Counter[Key], key: Key) -> Iterator[None]:
+    """Count something in progress while the block runs."""
     counts[key] += 1
     try:
         yield

@@ -6,6 +6,7 @@ from pipelines.ask.articles.usecase import Articles
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
+from pipelines.fair_requests import Reads
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
@@ -26,3 +27,4 @@ class Services:
     articles: Articles
     evaluations: Evaluation
     passwords: Passwords
+    reads: Reads

@@ -100,13 +100,20 @@ class Runner:
         """
         with self._queue_slot():
             await self._admit()
-            attempt = Attempt()
-            future = self._submit(attempt, partial(self.ask.rehearse, request, history, engine))
-            try:
-                return await asyncio.wait_for(asyncio.wrap_future(future), self.budget)
-            except TimeoutError:
-                attempt.abandon()
-                raise TimedOut from None
+            return await self.in_seat(partial(self.ask.rehearse, request, history, engine))
+
+    async def in_seat(self, work: Callable[[], T]) -> T:
+        """Run the work of one question in a seat and within the time limit. It counts against no rate limit.
+
+        :raises OporaError: a reason to try again.
+        """
+        attempt = Attempt()
+        future = self._submit(attempt, work)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.budget)
+        except TimeoutError:
+            attempt.abandon()
+            raise TimedOut from None
 
     def in_background(self, work: Callable[[], T]) -> T:
         """Run the work of one question in a seat and within the time limit, for a thread that asks many.

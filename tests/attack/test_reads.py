@@ -13,8 +13,10 @@ from pydantic import RootModel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+import app
 from pipelines import fair_requests
 from pipelines.ask.chats import transcript
+from pipelines.ask.help_centre import Found, HelpCentre
 from pipelines.fair_requests import MOST_CHANGES, MOST_READS, give_up_turn
 from pipelines.routes import Route, RouteTable
 from settings import Settings
@@ -24,6 +26,7 @@ from tenants.chats import store
 from tenants.chats.change import changing
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
+from tests.attack.attacking import ATTACKER, VICTIM, add_site
 from tests.service.serving import in_force
 from tests.turns import question_in_work
 from tests.unit.pipelines.test_gate import gate_of
@@ -141,6 +144,62 @@ async def test_short_pages_beside_another_tenant_follow_without_pauses(monkeypat
         await wait_for(turn.begin(), 5)
         turn._began -= 0.06
         turn.end()
+
+
+async def test_searches_beside_another_tenant_pause_however_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_requests, "_PAUSE_SHARE", 1_000.0)
+    monkeypatch.setattr(fair_requests, "_MOST_PAUSE_SECONDS", 60.0)
+    turns = fair_requests.Reads()
+    turns.note_request("acme")
+    turns.note_request("mallory")
+    turn = turns.turn_of("mallory", is_search=True)
+    await wait_for(turn.begin(), 5)
+    turn._began -= 0.06
+    turn.end()
+    with pytest.raises(TimeoutError):
+        await wait_for(turns.turn_of("mallory", is_search=True).begin(), 0.1)
+    await wait_for(turns.turn_of("acme", is_search=True).begin(), 5)
+
+
+async def test_searches_of_a_help_centre_take_turns(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched, go = list[str](), threading.Event()
+
+    def search(_: HelpCentre, words: str) -> tuple[Found, ...]:
+        searched.append(words)
+        assert words == "quick" or go.wait(30)
+        return ()
+
+    monkeypatch.setattr(HelpCentre, "search", search)
+    add_site(installation, ATTACKER, "site_searched")
+    add_site(installation, VICTIM, "site_beside")
+    with in_force(installation):
+        service = app.create_app(installation)
+
+        async def seen(path: str, address: str = "127.9.0.9") -> int:
+            transport = httpx.ASGITransport(service, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
+                return (await client.get(path)).status_code
+
+        async def refusal(address: str) -> int:
+            return await wait_for(seen("/help/site_searched?q=slow", address), 10)
+
+        pending = list[asyncio.Task[int]]()
+        try:
+            for address in range(4):
+                for _ in range(5):
+                    pending.append(asyncio.create_task(seen("/help/site_searched?q=slow", f"127.9.0.{address}")))
+                while len(searched) == 0:
+                    await asyncio.sleep(0.01)
+                await asyncio.sleep(0.1)
+                if address == 0:
+                    assert await refusal("127.9.0.0") == 503
+            assert await refusal("127.9.0.5") == 503
+            assert searched == ["slow"]
+            assert await wait_for(seen("/help/site_searched"), 10) == 200
+            assert await wait_for(seen("/help/site_beside?q=quick"), 10) == 200
+        finally:
+            go.set()
+        assert set(await asyncio.gather(*pending)) == {200}
 
 
 async def test_a_verification_of_the_audit_holds_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,13 @@ Threats and defences:
 - a script that copies pages or votes: both are rate-limited by address;
 - pages that take seconds to render, such as tables of thousands of rows or lists of thousands of groups: a tenant has
   few threads for its pages, questions go first, and lists and rendered articles are cached;
-- searches, which cost as much as questions: they have the same seats.
+- searches, which cost as much as questions: they have the same seats, one at a time for a tenant, with pauses beside
+  other tenants, and few may wait.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -26,10 +29,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from components.language.texts import day, texts
 from components.retrieve.cache import TenantLruCache
 from pipelines import problems
-from pipelines.ask.help_centre import Group, HelpArticle, HelpCentre
+from pipelines.ask.help_centre import Found, Group, HelpArticle, HelpCentre
 from pipelines.ask.help_links import article_key, path_of
 from pipelines.ask.runner import Runner
 from pipelines.connections import limited_as
+from pipelines.fair_requests import Reads
+from pipelines.in_progress import counted
 from pipelines.pools import Pool
 from pipelines.routes import OpenRouter, opens
 from settings import get_settings
@@ -39,7 +44,7 @@ from tenants.chats import sites
 from tenants.chats.sites import Site
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import NotFound, OporaError, RateLimited
+from tenants.core.errors import Busy, NotFound, OporaError, RateLimited
 from ui.pages import Asset, sent
 
 T = TypeVar("T")
@@ -62,6 +67,8 @@ _PAGE = 100
 
 _RENDERING, _OF_TENANT, _WAITING = 4, 2, 50
 """Pages that are rendered at once, those of one tenant, and those of one tenant with the waiting ones."""
+_SEARCHES, _SEARCHES_OF_ADDRESS = 20, 5
+"""Searches in progress or waiting, of one tenant and from one address. With its pause, one takes about 0.2 s."""
 _RENDERED = 200
 """Rendered articles in memory, of all tenants together."""
 _LARGEST_RENDERED = 1_000_000
@@ -87,9 +94,9 @@ _MARKDOWN = (
 _MARKDOWN.core.ruler.at("inline", _read_inline)
 
 
-def router(limiter: RateLimiter, runner: Runner) -> OpenRouter:
+def router(limiter: RateLimiter, runner: Runner, reads: Reads) -> OpenRouter:
     """Return the endpoints."""
-    pages = _Pages(limiter, runner)
+    pages = _Pages(limiter, runner, reads)
     endpoints = OpenRouter(None, limit=1_000, page=True, tags=["widget"])
     style = Asset.read(_HERE / "help.css")
 
@@ -110,12 +117,13 @@ def router(limiter: RateLimiter, runner: Runner) -> OpenRouter:
         page: Annotated[int, Query(ge=1, le=1_000)] = 1,
     ) -> Response:
         words = " ".join(q.split())
-        view = partial(pages.search, words) if words else partial(pages.listed, group, page)
+        address = limited_as(request)
+        view = partial(pages.search, words, address) if words else pages.rendered(partial(pages.listed, group, page))
         return await pages.shown(request, site, view)
 
     @endpoints.get(_ARTICLE, include_in_schema=False)
     async def read(request: Request, site: str, article: str, thanks: Annotated[bool, Query()] = False) -> Response:
-        return await pages.shown(request, site, partial(pages.read, article, thanks=thanks))
+        return await pages.shown(request, site, pages.rendered(partial(pages.read, article, thanks=thanks)))
 
     @endpoints.post(_ARTICLE, include_in_schema=False)
     async def vote(
@@ -124,15 +132,18 @@ def router(limiter: RateLimiter, runner: Runner) -> OpenRouter:
         address = limited_as(request)
         limit = min(VOTES_PER_MINUTE, get_settings().visitor_sessions_per_minute)
         limits = {f"help votes of {address}": limit, f"help votes of {address} on {article}": min(1, limit)}
-        return await pages.shown(request, site, partial(pages.vote, article, helpful=helpful == "yes"), limits)
+        view = pages.rendered(partial(pages.vote, article, helpful=helpful == "yes"))
+        return await pages.shown(request, site, view, limits)
 
     return endpoints
 
 
 class _Pages:
-    def __init__(self, limiter: RateLimiter, runner: Runner) -> None:
+    def __init__(self, limiter: RateLimiter, runner: Runner, reads: Reads) -> None:
         self._limiter = limiter
         self._runner = runner
+        self._reads = reads
+        self._searches: Counter[tuple[str, str]] = Counter()
         self._centre = HelpCentre()
         self._rendering = Pool("help-pages", _RENDERING, turns=_OF_TENANT)
         self._rendered: TenantLruCache[tuple[Markup, ...]] = TenantLruCache(_RENDERED)
@@ -149,7 +160,7 @@ class _Pages:
         self,
         request: Request,
         key: str,
-        view: Callable[[Site], Response],
+        view: Callable[[Site], Awaitable[Response]],
         limits: Mapping[str, int] | None = None,
     ) -> Response:
         """Return the view of a site, or an error page.
@@ -164,9 +175,14 @@ class _Pages:
             with acting_as(Tenant(site.tenant_id, "")):
                 await self._limiter.admit_each(_reading_limits(site, limited_as(request)) | dict(limits or {}))
                 await registry.admitted()
-                return await self._rendering.run({site.tenant_id: _WAITING}, partial(view, site))
+                self._reads.note_request(site.tenant_id)
+                return await view(site)
         except OporaError as error:
             return self._refused(error, site)
+
+    def rendered(self, view: Callable[[Site], Response]) -> Callable[[Site], Awaitable[Response]]:
+        """Run the view in a thread of its tenant's."""
+        return lambda site: self._rendering.run({site.tenant_id: _WAITING}, partial(view, site))
 
     def listed(self, chosen: str | None, page: int, site: Site) -> Response:
         groups = self._centre.groups()
@@ -188,9 +204,21 @@ class _Pages:
             following=following,
         )
 
-    def search(self, words: str, site: Site) -> Response:
-        results = self._runner.in_background(partial(self._centre.search, words))
-        return self._page(site, "search.html", words=words, results=results)
+    async def search(self, words: str, address: str, site: Site) -> Response:
+        results = await self._found(words, site.tenant_id, address)
+        return await self.rendered(partial(self._page, template="search.html", words=words, results=results))(site)
+
+    async def _found(self, words: str, tenant_id: str, address: str) -> tuple[Found, ...]:
+        bounds = {(tenant_id, ""): _SEARCHES, (tenant_id, address): _SEARCHES_OF_ADDRESS}
+        if any(self._searches[key] >= most for key, most in bounds.items()):
+            raise Busy
+        with ExitStack() as stack:
+            for key in bounds:
+                stack.enter_context(counted(self._searches, key))
+            turn = self._reads.turn_of(tenant_id, is_search=True)
+            await turn.begin()
+            stack.callback(turn.end)
+            return await self._runner.in_seat(partial(self._centre.search, words))
 
     def read(self, key: str, site: Site, *, thanks: bool) -> Response:
         article = self._centre.article(key)

@@ -13,6 +13,7 @@ from pipelines.ask.help_centre import Found, Group, HelpCentre
 from pipelines.ask.help_links import article_key
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
+from pipelines.fair_requests import Reads
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
 from tenants.access.quotas import RateLimiter
@@ -47,7 +48,8 @@ def test_the_first_page_shows_fifty_groups(tmp_path: Path, monkeypatch: pytest.M
     with installed(tmp_path):
         Registry().add("acme")
         with acting_as(Tenant("acme", "anna")):
-            shown = pages._Pages(RateLimiter(get_settings()), Runner(Ask(FakeEngine(answered)), workers=1, budget=30))
+            runner = Runner(Ask(FakeEngine(answered)), workers=1, budget=30)
+            shown = pages._Pages(RateLimiter(get_settings()), runner, Reads())
             site = sites.add("Shop", ["*"])
             first, last = (bytes(shown.listed(None, page, site).body).decode() for page in (1, 3))
     assert (first.count("<section>"), last.count("<section>")) == (50, 1)
@@ -84,7 +86,7 @@ def test_pages_share_the_list_until_a_document_changes(tmp_path: Path, monkeypat
             assert centre.groups() == ()
 
 
-def test_a_search_has_a_seat_of_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_search_has_a_seat_of_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with installed(tmp_path), ExitStack() as closing:
         Registry().add("acme")
         with acting_as(Tenant("acme", "anna")):
@@ -96,7 +98,8 @@ def test_a_search_has_a_seat_of_questions(tmp_path: Path, monkeypatch: pytest.Mo
                 seated.append(current_thread().name)
                 return ()
 
-            shown = pages._Pages(RateLimiter(get_settings()), runner)
+            shown = pages._Pages(RateLimiter(get_settings()), runner, Reads())
             monkeypatch.setattr(shown._centre, "search", counted)
-            assert shown.search("возврат", sites.add("Shop", ["*"])).status_code == 200
+            page = await shown.search("возврат", "127.0.0.1", sites.add("Shop", ["*"]))
+            assert page.status_code == 200
     assert seated[0].startswith("seat")
