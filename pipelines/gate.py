@@ -190,8 +190,7 @@ class _GatedRequest:
         self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
         if self.route is None:
             raise NotFound
-        if b"%00" in self.scope.get("query_string", b""):
-            raise Invalid  # NUL fits in no text column of PostgreSQL
+        request_bodies.check_fields(self.scope.get("query_string", b""), self.headers)
         if self.route.scope is None:
             await self._pass_on(self.route)
             return

@@ -18,7 +18,7 @@ from starlette.types import Message, Receive
 
 from pipelines import problems
 from pipelines.pools import Pool
-from tenants.core.errors import Malformed, TooLarge, UnsupportedMedia
+from tenants.core.errors import Invalid, Malformed, TooLarge, UnsupportedMedia
 
 PARSED = "opora.body"
 """The key of an ASGI scope under which the endpoint finds what the gate has parsed."""
@@ -27,6 +27,9 @@ _FEWEST_VALUES = 2_000
 _BYTES_A_VALUE = 100
 _SMALL_BYTES = 64_000
 """Limit for parsing on the event loop; handing a small body to a thread takes longer than parsing it."""
+
+_QUERY_BYTES, _QUERY_FIELDS, _COOKIES = 8_000, 100, 300
+"""Limits of a query, and of the cookies of a request. Browsers keep fewer cookies of a site: Chrome 180."""
 
 _ESCAPED_NUL = b"\\u0000"
 _PARSING = Pool("bodies", 2, turns=1)
@@ -83,6 +86,17 @@ def check_unambiguous(headers: Headers) -> None:
     two_lengths = "content-length" in headers and "transfer-encoding" in headers
     if two_lengths or len(headers.getlist("authorization")) > 1:
         raise Malformed("headers_ambiguous")
+
+
+def check_fields(query: bytes, headers: Headers) -> None:
+    """Raise `Invalid` for a query or a cookie header of many fields, or for NUL, which fits in no text column.
+
+    Threat: FastAPI parses all fields of both on the event loop, for every endpoint with a parameter: 8 kB took 26 ms.
+    """
+    cookies = sum(one.count(";") for one in headers.getlist("cookie"))
+    fits = len(query) <= _QUERY_BYTES and query.count(b"&") < _QUERY_FIELDS and cookies < _COOKIES
+    if not fits or b"%00" in query:
+        raise Invalid
 
 
 def form_without_nul(body: bytes) -> bytes:

@@ -36,6 +36,22 @@ def test_a_long_head_within_bounds_is_read(server: Server) -> None:
     assert httpx.get(f"{server.url}/healthz", headers={"X-Long": "x" * (HEAD_BYTES // 2)}).is_success
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET /seen?" + "%ff&" * 1_000,
+        "GET /seen?" + "x" * 9_000,
+        "GET /seen HTTP/1.1\r\nCookie: " + "a;" * 1_000,
+    ],
+    ids=["query", "long query", "cookies"],
+)
+def test_a_head_of_many_fields_is_refused(server: Server, head: str) -> None:
+    head += "" if "HTTP" in head else " HTTP/1.1"
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as line:
+        line.sendall(f"{head}\r\nHost: opora\r\nConnection: close\r\n\r\n".encode())
+        assert line.recv(65_536).startswith(b"HTTP/1.1 422")
+
+
 class Line(asyncio.Transport):
     """The server's end of a connection, without a network."""
 
@@ -157,6 +173,37 @@ async def test_an_answer_that_takes_long_is_waited_for(listener: Listener, monke
     listener.go.set()
     assert await happens(line.answered)
     assert line.written.startswith(b"HTTP/1.1 200")
+
+
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD + b"a:\r\n" * 101 + b"\r\n",
+        HEAD + b"a:" + b"x" * HEAD_BYTES + b"\r\n\r\n",
+        CHUNKED + b"0\r\n" + b"a:\r\n" * 102 + b"\r\n",
+        CHUNKED + b"1\r\na\r\n" * 1_000 + b"0\r\n\r\n",
+    ],
+    ids=["headers", "bytes", "trailer", "chunks"],
+)
+async def test_many_headers_or_chunks_are_refused(listener: Listener, sent: bytes) -> None:
+    connection, line = listener.connect()
+    connection.data_received(sent)
+    assert await happens(line.answered)
+    assert line.written.startswith(b"HTTP/1.1 400")
+
+
+async def test_usual_headers_and_chunks_are_read(listener: Listener) -> None:
+    connection, line = listener.connect()
+    for _ in range(3):
+        head = CHUNKED.replace(b"\r\n\r\n", b"\r\n" + b"a:\r\n" * 90 + b"\r\n")
+        connection.data_received(head + b"1\r\na\r\n" * 100 + b"200\r\n" + b"x" * 512 + b"\r\n0\r\n\r\n")
+        assert await happens(line.answered)
+        assert line.written.startswith(b"HTTP/1.1 200")
+        line.written.clear()
+        line.answered.clear()
 
 
 async def test_no_address_has_all_connections(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
