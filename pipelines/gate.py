@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from time import monotonic, perf_counter
@@ -311,15 +312,16 @@ class _GatedRequest:
                 is_notice=route.notice,
             )
         fault: Exception | None = None
-        try:
-            if self.turn is not None:
-                await self.turn.begin()
-            await self.gate.app(self.scope, receive, self._send_response)
-        except ExceptionGroup as group:
-            fault = _cause(group)
-        finally:
-            if self.turn is not None:
-                self.turn.end()
+        with self.gate.in_progress.following(self.caller) if route.follows else nullcontext():
+            try:
+                if self.turn is not None:
+                    await self.turn.begin()
+                await self.gate.app(self.scope, receive, self._send_response)
+            except ExceptionGroup as group:
+                fault = _cause(group)
+            finally:
+                if self.turn is not None:
+                    self.turn.end()
         if fault is not None:
             raise fault
 

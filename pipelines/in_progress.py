@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from tenants.chats.visitors import SCOPE as VISIT
@@ -17,6 +17,14 @@ MOST_OPEN = 10_000
 
 MOST_OPEN_OF_VISITOR = 25
 """Requests in progress of one visitor, including the streams of all their tabs."""
+
+MOST_FOLLOWED, MOST_FOLLOWED_BY_VISITORS = 500, 1_000
+"""Streams of events that the staff of a tenant, and its visitors, have open at once."""
+
+MOST_FOLLOWED_BY_ONE, MOST_FOLLOWED_BY_VISITOR, MOST_FOLLOWED_FROM_ADDRESS = 100, 10, 100
+"""The same of one operator or token's subject, of one visitor, and of the visitors at one address who have not signed
+in. The tabs of a browser share a stream.
+"""
 
 MOST_HELD_BYTES = 320_000_000
 """Bytes of bodies held at once, without the first `FREE_BYTES` of each: 120 MB for staff and tokens, in memory, and
@@ -43,6 +51,7 @@ class InProgress:
         self._most_held = {True: int(most_held * _VISITORS_SHARE), False: int(most_held * (1 - _VISITORS_SHARE))}
         self._open: Counter[str] = Counter()
         self._open_of_visitors: Counter[Tenant] = Counter()
+        self._followed: Counter[tuple[str, bool, str]] = Counter()
         self._held: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
         self._held_of_senders: Counter[str] = Counter()
 
@@ -62,6 +71,27 @@ class InProgress:
         if self._open_of_visitors[visitor] >= MOST_OPEN_OF_VISITOR:
             raise RateLimited(_SECONDS_UNTIL_LESS)
         with counted(self._open_of_visitors, visitor):
+            yield
+
+    @contextmanager
+    def following(self, caller: Tenant) -> Iterator[None]:
+        """Count a stream of events for the length of the block. Raises `RateLimited` when too many are open.
+
+        Threat: each change of a chat wakes all streams that show it, and new visitors cost nothing.
+        """
+        by_visitor = caller.scopes == {VISIT}
+        bounds = {
+            "": MOST_FOLLOWED_BY_VISITORS if by_visitor else MOST_FOLLOWED,
+            f"of {caller.site} {caller.subject}": MOST_FOLLOWED_BY_VISITOR if by_visitor else MOST_FOLLOWED_BY_ONE,
+        }
+        if caller.sender:
+            bounds[f"from {caller.sender}"] = MOST_FOLLOWED_FROM_ADDRESS
+        keys = {(caller.tenant_id, by_visitor, name): most for name, most in bounds.items()}
+        if any(self._followed[key] >= most for key, most in keys.items()):
+            raise RateLimited(_SECONDS_UNTIL_LESS)
+        with ExitStack() as stack:
+            for key in keys:
+                stack.enter_context(counted(self._followed, key))
             yield
 
     def hold(self, caller: Tenant, size: int) -> None:

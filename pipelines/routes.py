@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
+from fastapi.sse import EventSourceResponse
 from pydantic import BaseModel
 from starlette.routing import compile_path
 
@@ -32,7 +33,8 @@ class Route:
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
     which the application reads as they come. `takes_turns`: few requests of a tenant are at work at once, see
     `Reads`. Every endpoint that occupies a thread does, and so must a coroutine that reads or writes records unless a
-    `Pool` bounds it. A `notice`, such as of typing, has separate turns: replies do not wait for it.
+    `Pool` bounds it. A `notice`, such as of typing, has separate turns: replies do not wait for it. A route that
+    `follows` is a stream of events that goes on until its reader leaves: few are open at once, see `InProgress`.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
@@ -47,6 +49,7 @@ class Route:
     files: bool = False
     takes_turns: bool = False
     notice: bool = False
+    follows: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
     per_minute: int = 0
@@ -113,6 +116,7 @@ class OpenRouter(APIRouter):
         for method in sorted(route.methods or ()):
             access: dict[str, Any] = {"scope": self._scope, "desk": self._desk, "page": self._page}
             access["takes_turns"] = not (iscoroutinefunction(endpoint) or isasyncgenfunction(endpoint))
+            access["follows"] = method == "GET" and route.response_class is EventSourceResponse
             if self._page:
                 access["limit"] = self._limit if method != "GET" else 0
             elif route.body_field is not None:

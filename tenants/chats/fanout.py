@@ -2,13 +2,16 @@
 
 An announcement carries no content: watchers read the messages after the last one they have, so a lost, duplicate or
 late announcement only costs time. Typing and presence are signals: announced and never stored.
+
+Threat: thousands of event streams that all wake at each of a tenant's changes. So the more watchers a tenant has, the
+longer each one rests after news; all of them wake at the same moments, so that they can share what they read.
 """
 
 import asyncio
 import json
-from collections import Counter, deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Literal, TypeAlias
@@ -20,6 +23,9 @@ from tenants.storage import bus
 Kind: TypeAlias = Literal["changed", "typing", "presence", "roll_call"]
 
 _CHANNEL = "chats"
+_WAKE_SECONDS = 0.004
+"""Rest of a watcher after news, for each watcher of its tenant: together they wake 250 times a second."""
+
 _MAX_SIGNALS = 64
 """Signals that wait for one watcher. Of a slow one the oldest are dropped: they are out of date anyway."""
 
@@ -47,13 +53,15 @@ class Watcher:
     def __init__(self, tenant_id: str, chat_id: str | None) -> None:
         self.tenant_id = tenant_id
         self.chat_id = chat_id
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._signals: deque[Announcement] = deque(maxlen=_MAX_SIGNALS)
         self._changed: set[str] = set()
+        self._rests_until = 0.0
 
     async def wait(self, seconds: float) -> tuple[frozenset[str], tuple[Announcement, ...]]:
         """Return the ids of chats changed since the last call, and the signals; both empty after `seconds`."""
+        await asyncio.sleep(self._rests_until - self.loop.time())
         try:
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
@@ -63,17 +71,13 @@ class Watcher:
         changed, self._changed = frozenset(self._changed), set()
         signals = tuple(self._signals)
         self._signals.clear()
+        if changed or signals:
+            rest = _WAKE_SECONDS * _OPEN[self.tenant_id]
+            self._rests_until = (self.loop.time() // rest + 1) * rest
         return changed, signals
 
     def receive(self, announcement: Announcement | None) -> None:
-        """Add an announcement, from any thread. None: some may have been missed, so read again."""
-        try:
-            self._loop.call_soon_threadsafe(self._enqueue, announcement)
-        except RuntimeError:
-            # The loop is closed, and its watchers with it.
-            return
-
-    def _enqueue(self, announcement: Announcement | None) -> None:
+        """Add an announcement. None: some may have been missed, so read again."""
         if announcement is None:
             self._changed.add(self.chat_id or "")
         elif announcement.kind == "changed":
@@ -84,6 +88,8 @@ class Watcher:
 
 
 _WATCHERS: dict[tuple[str, str | None], set[Watcher]] = {}
+_OPEN: Counter[str] = Counter()
+"""Watchers of each tenant."""
 _VERSIONS: Counter[str] = Counter()
 """Changes of each tenant's chats; of the empty name, moments when changes of any tenant may have been missed."""
 _LOCK = Lock()
@@ -94,6 +100,11 @@ def version() -> int:
     return _VERSIONS[context.current().tenant_id] + _VERSIONS[""]
 
 
+def crowd() -> int:
+    """Return the number of watchers of the tenant in context in this process."""
+    return _OPEN[context.current().tenant_id]
+
+
 @contextmanager
 def watching(chat_id: str | None = None) -> Iterator[Watcher]:
     """Watch a chat, or all chats, of the tenant in context while the block runs."""
@@ -101,11 +112,13 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
     key = (watcher.tenant_id, chat_id)
     with _LOCK:
         _WATCHERS.setdefault(key, set()).add(watcher)
+        _OPEN[watcher.tenant_id] += 1
     bus.listen()
     try:
         yield watcher
     finally:
         with _LOCK:
+            _OPEN[watcher.tenant_id] -= 1
             _WATCHERS[key].discard(watcher)
             if not _WATCHERS[key]:
                 del _WATCHERS[key]
@@ -124,16 +137,29 @@ def _deliver(announcement: Announcement) -> None:
             *_WATCHERS.get((announcement.tenant_id, announcement.chat_id), ()),
             *_WATCHERS.get((announcement.tenant_id, None), ()),
         ]
-    for watcher in watchers:
-        watcher.receive(announcement)
+    _send(watchers, announcement)
 
 
 def _wake_all() -> None:
     with _LOCK:
         _VERSIONS[""] += 1
         watchers = [watcher for group in _WATCHERS.values() for watcher in group]
+    _send(watchers, None)
+
+
+def _send(watchers: Iterable[Watcher], announcement: Announcement | None) -> None:
+    """Add an announcement to what watchers have received, from any thread: one call of each event loop."""
+    by_loop: defaultdict[asyncio.AbstractEventLoop, list[Watcher]] = defaultdict(list)
     for watcher in watchers:
-        watcher.receive(None)
+        by_loop[watcher.loop].append(watcher)
+    for loop, its_watchers in by_loop.items():
+        with suppress(RuntimeError):  # the loop is closed, and its watchers with it
+            loop.call_soon_threadsafe(_receive_all, its_watchers, announcement)
+
+
+def _receive_all(watchers: Iterable[Watcher], announcement: Announcement | None) -> None:
+    for watcher in watchers:
+        watcher.receive(announcement)
 
 
 bus.on(_CHANNEL, lambda payload: _deliver(Announcement(**json.loads(payload))), _wake_all)

@@ -1,6 +1,5 @@
 """Event streams for operators: of all chats of their tenant, and of the open chat."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from time import monotonic
@@ -8,14 +7,14 @@ from time import monotonic
 from fastapi.sse import ServerSentEvent
 
 from pipelines import shutdown
-from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part
+from pipelines.ask.chats import shared_reads
+from pipelines.ask.chats.contract import DeskChatPart
 from pipelines.ask.chats.presence import Attendances, Presence
-from pipelines.ask.chats.visitor_events import POLL_SECONDS, SILENCE_SECONDS
+from pipelines.ask.chats.visitor_events import SILENCE_SECONDS
 from pipelines.sse import json_event
-from tenants.chats import fanout, store
+from tenants.chats import fanout
 from tenants.chats.records import Chat, Message
 from tenants.core import context
-from tenants.core.errors import NotFound
 
 DESK_EVENT_NAMES = ("ready", "state", "typing", "presence")
 DESK_CHAT_EVENT_NAMES = ("snapshot", "message", "state", "typing", "presence")
@@ -35,7 +34,7 @@ async def desk_events() -> AsyncIterator[ServerSentEvent]:
                 # Announcements may have been missed. A client that lists the chats on this event sees all of them.
                 yield json_event("ready", {})
             for chat_id in changed - {""}:
-                chat = await asyncio.to_thread(_desk_chat, chat_id)
+                chat = await shared_reads.of_list(chat_id)
                 if chat is not None:
                     yield json_event("state", chat)
 
@@ -55,39 +54,27 @@ class DeskChatEvents:
         """Yield `snapshot`, then all that happens, until the reader leaves or the service shuts down."""
         with fanout.watching(self._chat_id) as watcher:
             try:
-                chat, messages = await asyncio.to_thread(self._load)
-                yield json_event("snapshot", {"chat": await _part(chat), "messages": messages}, self._seq)
+                chat, part, messages = await self._load()
+                yield json_event("snapshot", {"chat": part, "messages": messages}, self._seq)
                 self._presence.arrive()
                 polled_at = monotonic()
                 while not shutdown.requested():
                     changed, announcements = await watcher.wait(SILENCE_SECONDS)
                     for signal in self._presence.take(announcements):
                         yield json_event(signal.kind, signal)
-                    if changed or monotonic() - polled_at >= POLL_SECONDS:
+                    if changed or monotonic() - polled_at >= shared_reads.poll_seconds():
                         polled_at = monotonic()
                         before = chat
-                        chat, messages = await asyncio.to_thread(self._load)
+                        chat, part, messages = await self._load()
                         for one in messages:
                             yield json_event("message", one, one.seq)
                         if chat != before:
-                            yield json_event("state", await _part(chat))
+                            yield json_event("state", part)
             finally:
                 self._presence.leave()
 
-    def _load(self) -> tuple[Chat, tuple[Message, ...]]:
-        # The chat first: what it has become by then is in the messages.
-        chat, messages = store.get(self._chat_id), store.messages(self._chat_id, after=self._seq, notes=True)
+    async def _load(self) -> tuple[Chat, DeskChatPart, tuple[Message, ...]]:
+        chat, part, messages = await shared_reads.of_operator(self._chat_id, self._seq)
         if messages:
             self._seq = messages[-1].seq
-        return chat, messages
-
-
-async def _part(chat: Chat) -> DeskChatPart:
-    return await asyncio.to_thread(desk_chat_part, chat)
-
-
-def _desk_chat(chat_id: str) -> DeskChatPart | None:
-    try:
-        return desk_chat_part(store.get(chat_id))
-    except NotFound:
-        return None
+        return chat, part, messages

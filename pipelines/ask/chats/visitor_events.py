@@ -14,14 +14,15 @@ from typing import Literal, TypeAlias, get_args
 from fastapi.sse import ServerSentEvent
 
 from pipelines import shutdown
-from pipelines.ask.chats.contract import chat_part, message_part
+from pipelines.ask.chats import shared_reads
+from pipelines.ask.chats.contract import message_part
 from pipelines.ask.chats.conversations import Conversations, LiveTurn
 from pipelines.ask.chats.presence import Presence, for_customers
 from pipelines.ask.turn_events import LAST, Event, TurnEventName
 from pipelines.sse import json_event
-from tenants.chats import fanout, store
+from tenants.chats import fanout
 from tenants.chats.fanout import Announcement
-from tenants.chats.records import Chat, Message
+from tenants.chats.records import Chat
 
 VisitorEventName: TypeAlias = Literal["snapshot", "message", "state", "typing", "presence"]
 VISITOR_EVENT_NAMES: tuple[str, ...] = (
@@ -31,8 +32,6 @@ VISITOR_EVENT_NAMES: tuple[str, ...] = (
 
 SILENCE_SECONDS = 5.0
 """Interval at which an idle reader checks presence and whether the service is shutting down."""
-POLL_SECONDS = 15.0
-"""Interval of checks for changes that were not announced, such as those by the command line."""
 
 News: TypeAlias = tuple[frozenset[str], tuple[Announcement, ...]]
 
@@ -67,8 +66,7 @@ class ChatEvents:
                 asyncio.create_task(_forward_turns(turns, inbox)),
             ]
             try:
-                chat, messages = await asyncio.to_thread(self._load)
-                yield await asyncio.to_thread(self._snapshot, chat, messages)
+                yield await self._snapshot()
                 self._presence.arrive()
                 self._conversations.resume(self._chat_id)
                 while not shutdown.requested():
@@ -76,21 +74,17 @@ class ChatEvents:
                     events = self._on_turn_event(item) if isinstance(item, _TurnEvent) else self._on_news(item)
                     async for event in events:
                         yield event
+                    inbox.task_done()
             finally:
                 self._presence.leave()
                 for pump in pumps:
                     pump.cancel()
 
-    def _load(self) -> tuple[Chat, tuple[Message, ...]]:
-        # The chat first: what it has become by then is in the messages.
-        return store.get(self._chat_id), store.messages(self._chat_id, after=self._seq)
-
-    def _snapshot(self, chat: Chat, messages: tuple[Message, ...]) -> ServerSentEvent:
-        self._chat = chat
+    async def _snapshot(self) -> ServerSentEvent:
+        self._chat, part, messages = await shared_reads.of_customer(self._chat_id, self._seq)
         if messages:
             self._seq = messages[-1].seq
-        shown = {"chat": chat_part(chat), "messages": tuple(map(message_part, messages))}
-        return json_event("snapshot", shown, self._seq)
+        return json_event("snapshot", {"chat": part, "messages": tuple(map(message_part, messages))}, self._seq)
 
     async def _on_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
         changed, announcements = news
@@ -100,14 +94,14 @@ class ChatEvents:
                 # A customer sees at most one person: show a remaining one.
                 for other in self._presence.others:
                     yield json_event(other.kind, for_customers(other))
-        if changed or monotonic() - self._polled_at >= POLL_SECONDS:
+        if changed or monotonic() - self._polled_at >= shared_reads.poll_seconds():
             async for event in self._poll():
                 yield event
 
     async def _poll(self) -> AsyncIterator[ServerSentEvent]:
         """Yield changes since the last check; of a turn that is being streamed, nothing before its end."""
         self._polled_at = monotonic()
-        chat, messages = await asyncio.to_thread(self._load)
+        chat, part, messages = await shared_reads.of_customer(self._chat_id, self._seq)
         for one in messages:
             if self._live is not None and self._live.stream is not None and one.turn_id == self._live.stream.turn_id:
                 return
@@ -122,7 +116,7 @@ class ChatEvents:
             self._conversations.drop(self._chat_id)
         if self._chat is None or _differ(self._chat, chat):
             self._chat = chat
-            yield json_event("state", await asyncio.to_thread(chat_part, chat))
+            yield json_event("state", part)
 
     async def _on_turn_event(self, item: _TurnEvent) -> AsyncIterator[ServerSentEvent]:
         live, event = item.live, item.event
@@ -150,6 +144,7 @@ class ChatEvents:
 async def _forward_news(watcher: fanout.Watcher, inbox: "asyncio.Queue[News | _TurnEvent]") -> None:
     while True:
         inbox.put_nowait(await watcher.wait(SILENCE_SECONDS))
+        await inbox.join()  # one check for all that happens during it
 
 
 async def _forward_turns(turns: "asyncio.Queue[LiveTurn]", inbox: "asyncio.Queue[News | _TurnEvent]") -> None:

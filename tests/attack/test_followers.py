@@ -1,0 +1,107 @@
+"""Event streams: few are open at once, and those of a tenant wake and read together."""
+
+import asyncio
+from contextlib import ExitStack
+from threading import Event
+
+import pytest
+
+import app
+from pipelines import in_progress
+from pipelines.ask.chats import shared_reads
+from pipelines.in_progress import InProgress
+from settings import Settings
+from tenants.chats import fanout
+from tenants.chats.fanout import Announcement
+from tenants.chats.visitors import SCOPE as VISIT
+from tenants.core.context import Tenant, acting_as
+from tenants.core.errors import RateLimited
+from tests.attack.attacking import ATTACKER, VICTIM
+from tests.service.serving import in_force
+
+STREAMS = 50
+STAFF = Tenant(ATTACKER, "anna")
+
+
+def opened(counts: InProgress, *callers: Tenant) -> int:
+    """Return how many of the callers can have their streams open at once."""
+    with ExitStack() as stack:
+        for number, caller in enumerate(callers):
+            try:
+                stack.enter_context(counts.following(caller))
+            except RateLimited:
+                return number
+        return len(callers)
+
+
+def visitor(number: int, sender: str = "") -> Tenant:
+    return Tenant(ATTACKER, f"visitor {number}", frozenset({VISIT}), "site", sender)
+
+
+def test_few_streams_are_open_at_once() -> None:
+    counts = InProgress()
+    assert opened(counts, *[visitor(1)] * 100) == in_progress.MOST_FOLLOWED_BY_VISITOR
+    same_address = [visitor(number, "203.0.113.1") for number in range(500)]
+    assert opened(counts, *same_address) == in_progress.MOST_FOLLOWED_FROM_ADDRESS
+    signed_in = [visitor(number, f"visitor {number}") for number in range(2_000)]
+    assert opened(counts, *signed_in) == in_progress.MOST_FOLLOWED_BY_VISITORS
+    assert opened(counts, *[STAFF] * 500) == in_progress.MOST_FOLLOWED_BY_ONE
+    operators = [Tenant(ATTACKER, f"operator {number}") for number in range(1_000)]
+    assert opened(counts, *operators) == in_progress.MOST_FOLLOWED
+    with ExitStack() as stack:
+        for one in signed_in[: in_progress.MOST_FOLLOWED_BY_VISITORS]:
+            stack.enter_context(counts.following(one))
+        assert opened(counts, STAFF, Tenant(VICTIM, "boris", frozenset({VISIT}))) == 2
+
+
+def test_streams_that_go_on_are_declared_so(installation: Settings) -> None:
+    routes = app.create_app(installation).state.open_routes
+    assert {route.path for route in routes if route.follows} == {
+        "/chats/{chat_id}/events",
+        "/desk/chats/{chat_id}/events",
+        "/desk/events",
+        "/desk/live",
+        "/jobs/{job_id}/events",
+    }
+
+
+async def test_streams_read_a_change_once(installation: Settings) -> None:
+    go, reads = Event(), list[int]()
+
+    def read() -> int:
+        reads.append(1)
+        assert go.wait(10)
+        return len(reads)
+
+    with in_force(installation), acting_as(STAFF):
+        first = [asyncio.create_task(shared_reads.shared(read, "chat", 1)) for _ in range(STREAMS)]
+        await asyncio.sleep(0.05)
+        fanout.announce(Announcement(ATTACKER, "chat"))
+        later = [asyncio.create_task(shared_reads.shared(read, "chat", 1)) for _ in range(STREAMS)]
+        await asyncio.sleep(0.05)
+        go.set()
+        await asyncio.gather(*first, *later)
+    assert len(reads) == 2
+
+
+async def test_the_streams_of_a_tenant_seldom_wake_and_then_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fanout, "_WAKE_SECONDS", 0.01, raising=False)
+    loop, woken = asyncio.get_running_loop(), list[float]()
+
+    async def follow(watcher: fanout.Watcher) -> None:
+        while True:
+            await watcher.wait(5)
+            woken.append(loop.time())
+
+    with acting_as(STAFF), ExitStack() as stack:
+        watchers = [stack.enter_context(fanout.watching()) for _ in range(STREAMS)]
+        following = [asyncio.create_task(follow(watcher)) for watcher in watchers]
+        ends = loop.time() + 1.2
+        while loop.time() < ends:
+            fanout.announce(Announcement(ATTACKER, "chat"))
+            await asyncio.sleep(0.01)
+        for one in following:
+            one.cancel()
+        # At once, and then every half second.
+        assert len(woken) <= 4 * STREAMS
+        assert shared_reads.poll_seconds() == max(shared_reads.POLL_SECONDS, STREAMS / 10)
