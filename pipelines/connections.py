@@ -23,6 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pipelines import problems
 from settings import Settings, get_settings
+from tenants.core.fair_semaphore import may_take_more
 
 HEAD_BYTES = 32_768
 """Largest head of a request: as much as nginx accepts by default."""
@@ -52,13 +53,15 @@ _RECEIVING = (h11.IDLE, h11.SEND_BODY)
 class BoundedConnection(H11Protocol):
     """An HTTP connection. `per_address` and `at_most` limit the number of connections; 0 means no limit.
 
-    Addresses in `proxies` serve many clients and are not limited by `per_address`.
+    A network of addresses has at most as many as are left free: a few networks that only keep theirs open leave room
+    for all others. Addresses in `proxies` serve many clients: `at_most` alone limits them.
     """
 
     per_address: ClassVar[int] = 0
     proxies: ClassVar[Sequence[IPv4Network | IPv6Network]] = ()
     at_most: ClassVar[int] = 0
     _open: ClassVar[Counter[str]] = Counter()
+    _open_of_networks: ClassVar[Counter[str]] = Counter()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or close at once when there are too many."""
@@ -67,19 +70,24 @@ class BoundedConnection(H11Protocol):
         self.conn._receive_buffer = _BoundedBuffer()
         self._address = self.client[0] if self.client else ""
         self._counted_as = counted_as(self._address)
+        self._network = network_of(self._counted_as)
+        free = self.at_most - self._open.total()
+        crowded = self.at_most > 0 and not may_take_more(self._open_of_networks[self._network], free, 1)
         self._open[self._counted_as] += 1
+        self._open_of_networks[self._network] += 1
         self._unsent_since: float | None = None
         self._due = self.loop.time() + GRACE_SECONDS
         self._look = self.loop.call_later(_LOOK_SECONDS, self._look_after)
-        too_many = 0 < self.per_address < self._open[self._counted_as] and not self._is_proxy()
-        if too_many or 0 < self.at_most < self._open.total():
+        too_many = crowded or 0 < self.per_address < self._open[self._counted_as]
+        if free <= 0 < self.at_most or (too_many and not self._is_proxy()):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._look.cancel()
-        self._open[self._counted_as] -= 1
-        if not self._open[self._counted_as]:
-            del self._open[self._counted_as]
+        for counts, name in ((self._open, self._counted_as), (self._open_of_networks, self._network)):
+            counts[name] -= 1
+            if not counts[name]:
+                del counts[name]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -162,6 +170,7 @@ def bounded(settings: Settings, most: int) -> type[BoundedConnection]:
         proxies = tuple(ip_network(one) for one in filter(None, settings.trusted_proxies.split(",")))
         at_most = most
         _open: ClassVar[Counter[str]] = Counter()
+        _open_of_networks: ClassVar[Counter[str]] = Counter()
 
     return Bounded
 

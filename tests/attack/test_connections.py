@@ -55,8 +55,8 @@ def test_a_head_of_many_fields_is_refused(server: Server, head: str) -> None:
 class Line(asyncio.Transport):
     """The server's end of a connection, without a network."""
 
-    def __init__(self) -> None:
-        super().__init__({"peername": ("203.0.113.1", 1), "sockname": ("127.0.0.1", 2)})
+    def __init__(self, address: str) -> None:
+        super().__init__({"peername": (address, 1), "sockname": ("127.0.0.1", 2)})
         self.aborted = asyncio.Event()
         self.written = bytearray()
         self.answered = asyncio.Event()
@@ -92,8 +92,8 @@ class Listener:
         self.config.load()
         self.connections: list[BoundedConnection] = []
 
-    def connect(self) -> tuple[BoundedConnection, Line]:
-        line, connection = Line(), BoundedConnection(self.config, self.state, {})
+    def connect(self, address: str = "203.0.113.1") -> tuple[BoundedConnection, Line]:
+        line, connection = Line(address), BoundedConnection(self.config, self.state, {})
         connection.connection_made(line)
         self.connections.append(connection)
         return connection, line
@@ -217,6 +217,31 @@ async def test_no_address_has_all_connections(listener: Listener, monkeypatch: p
     lines[3][0].connection_lost(None)
     listener.connections.remove(lines[3][0])
     assert not listener.connect()[1].aborted.is_set()
+
+
+async def test_a_few_networks_leave_connections_to_others(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoundedConnection, "at_most", 200)
+
+    def accepted(*addresses: str) -> int:
+        refused = 0
+        for address in addresses:
+            connection, line = listener.connect(address)
+            if line.aborted.is_set():
+                connection.connection_lost(None)
+                listener.connections.remove(connection)
+                refused += 1
+        return len(addresses) - refused
+
+    hostile = [f"198.51.100.{number}" for number in range(250)]
+    networks = (
+        hostile,
+        [one.replace("100", "101") for one in hostile],
+        [f"2001:db8:5:{one:x}::1" for one in range(250)],
+    )
+    most, *fewer = [accepted(*addresses) for addresses in networks]
+    assert (most, fewer) == (100, [50, 25])
+    for address in ("192.0.2.1", "2001:db8:6::1", "::ffff:203.0.113.5", "::ffff:203.0.114.5"):
+        assert accepted(address) == 1
 
 
 @pytest.mark.parametrize(
