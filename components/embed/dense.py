@@ -11,12 +11,13 @@ import numpy as np
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
-from components.models.breaker import Upstream, upstream
+from components.models.breaker import upstream
 from components.models.failures import ModelFailed
 from components.retrieve.cache import TenantLruCache
 from components.serialisation import from_description
 from settings import get_settings
 from tenants.core import fairness
+from tenants.core.context import tenant_id
 from tenants.core.errors import TryAgain
 from tenants.core.points import Dense
 
@@ -94,7 +95,7 @@ def embed_question(
     cached = _QUESTIONS.get(key)
     if cached is not None:
         return cached
-    vector = _embedded(text, settings, _upstream(settings.space, failures, pause))
+    vector = _embedded(text, settings, failures, pause)
     _QUESTIONS.put(key, vector)
     return vector
 
@@ -111,23 +112,30 @@ def load(settings: DenseSettings) -> None:
     A server that needs longer than its `patience` loads its model in the background.
     """
     try:
-        _embedded("?", settings, _upstream(settings.space))
+        _embedded("?", settings)
     except Exception as fault:
         cause = fault.__cause__
         level = logging.INFO if isinstance(cause, ModelFailed) and cause.is_late else logging.WARNING
         log.log(level, "search uses words only until %s answers; `opora doctor` checks it", settings.space)
 
 
-def _embedded(text: str, settings: DenseSettings, shared: Upstream) -> Dense:
-    """Return the vector of a question, within the embedder's patience. Raises `EmbeddingFailed`."""
+def _embedded(text: str, settings: DenseSettings, failures: int = FAILURES, pause: float = PAUSE_SECONDS) -> Dense:
+    """Return the vector of a question, within the embedder's patience. Raises `EmbeddingFailed`.
+
+    Threat: a few long questions of one tenant time out, and the search by meaning is paused for all tenants.
+    """
 
     def embedded() -> Dense:
         (vector,) = _checked([_embedder(located(settings.json_form)).question(text)], 1, settings)
         return vector
 
+    shared, own = (
+        upstream(("embedder", settings.space, "", *of), failures=failures, pause=pause, concurrent=CONCURRENT)
+        for of in ((), (tenant_id() or "",))
+    )
     name = f"embedder {settings.space.partition(' ')[0]}"
     with EmbeddingFailed().instead_of(ModelFailed):
-        return attempt(name, shared, embedded, _patience(settings), loading=LOADING_SECONDS)
+        return attempt(name, shared, embedded, _patience(settings), loading=LOADING_SECONDS, own=own.breaker)
 
 
 def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> Sequence[Dense]:
@@ -157,10 +165,6 @@ def _embedder(json_form: str) -> Embedder:
         log.error("an index was embedded by %s, and here is %s: rebuild it", settings["space"], embedder.space)
         raise ValueError("another space")
     return embedder
-
-
-def _upstream(space: str, failures: int = FAILURES, pause: float = PAUSE_SECONDS) -> Upstream:
-    return upstream(("embedder", space), failures=failures, pause=pause, concurrent=CONCURRENT)
 
 
 def portable(json_form: str) -> str:

@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from contextvars import copy_context
 from math import inf
 from threading import Event, Thread
 from time import monotonic
 from typing import TypeVar
 
-from components.models.breaker import Upstream
+from components.models.breaker import Breaker, Upstream
 from components.models.calls import NOT_ATTEMPTED, current
 from components.models.failures import ModelFailed, failure_of
 from tenants.core import context
@@ -32,13 +33,23 @@ _LOCAL_SECONDS = 0.05
 T = TypeVar("T")
 
 
-def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float = inf, *, loading: float = 0.0) -> T:
+def attempt(
+    name: str,
+    upstream: Upstream,
+    work: Callable[[], T],
+    seconds: float = inf,
+    *,
+    loading: float = 0.0,
+    own: Breaker | None = None,
+) -> T:
     """Return the result of `work`, within a share of the turn's remaining time.
 
     :param name: for the log.
     :param seconds: the limit of this call, however much time the turn has left.
     :param loading: seconds that the provider may take to load its model. Timeouts meanwhile do not count as failures.
-    :raises ModelFailed: the work failed or took too long, all seats were taken, or the breaker is open.
+    :param own: the breaker of the tenant in context, whose failures pause the provider for others only if several
+        tenants have them.
+    :raises ModelFailed: the work failed or took too long, all seats were taken, or a breaker is open.
     """
     budget = min(seconds, current().remaining() * MAX_SHARE, _MAX_WAIT)
     ends_at = monotonic() + budget
@@ -54,7 +65,7 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
         granted = remaining()
         return work()
 
-    with upstream.breaker.call():
+    with upstream.breaker.call(context.tenant_id()), own.call() if own is not None else nullcontext():
         try:
             result = in_background(
                 name,

@@ -151,6 +151,27 @@ def test_a_question_is_embedded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert embed_question("вопрос", settings) == [0.0, 1.0]
 
 
+def test_failures_of_one_tenant_pause_no_search_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, asked = stock([1.0, 0.0], [0.0, 1.0]), list[str]()
+
+    class Slow:
+        def question(self, text: str) -> list[float]:
+            asked.append(text)
+            if text.startswith("long"):
+                raise OSError
+            return [0.0, 1.0]
+
+    monkeypatch.setattr(dense, "_embedder", lambda _: Slow())
+    for number in range(5):
+        with pytest.raises(EmbeddingFailed):
+            embed_question(f"long {number}", settings)
+    assert len(asked) == dense.FAILURES
+    with acting_as(Tenant("globex", "boris")):
+        assert embed_question("short", settings) == [0.0, 1.0]
+    with pytest.raises(EmbeddingFailed):
+        embed_question("its own pause", settings)
+
+
 def test_only_our_modules_and_haystacks_are_loaded_from_an_index() -> None:
     settings = DenseSettings(space="x", dimensions=2, embedder={"type": "os.path.join", "init_parameters": {}})
     with pytest.raises(EmbeddingFailed):
