@@ -153,6 +153,7 @@ class _GatedRequest:
         self.signed_in: SignedIn | None = None
         self.checked_at = monotonic()
         self.held = 0
+        self.is_paced = False
         self.refused_for: tuple[Tenant, ...] = ()
 
     async def run(self) -> None:
@@ -167,6 +168,8 @@ class _GatedRequest:
             code = error.code
             if isinstance(error, Invalid | Malformed | TooLarge):
                 self._count_refusal()
+            if self.caller is _ANYBODY and not self.is_paced:
+                await self.gate.in_progress.pace(self._address())
             await self._refuse(error)
         except _ClientDisconnected:
             code = "client_disconnected"
@@ -193,6 +196,8 @@ class _GatedRequest:
             raise NotFound
         request_bodies.check_fields(self.scope.get("query_string", b""), self.headers)
         if self.route.scope is None:
+            self.is_paced = True
+            await self.gate.in_progress.pace(self._address())
             await self._pass_on(self.route)
             return
         by_cookie = "authorization" not in self.headers and desk_gate.presented(self.headers) != ""

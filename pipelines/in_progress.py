@@ -1,9 +1,13 @@
 """Requests in progress at the gate and the bytes of their bodies, so that one caller leaves room for the others."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from time import monotonic
 from typing import TypeVar
+
+from cachetools import LRUCache
 
 from tenants.chats.visitors import SCOPE as VISIT
 from tenants.core.context import Tenant
@@ -39,8 +43,13 @@ New visitors cost nothing, so they are counted by address. The tenant's own serv
 limited by the tenant's part alone.
 """
 
+ANONYMOUS_RATE, ANONYMOUS_BURST = 100.0, 200.0
+"""Requests a second that need no token or have no valid one, from one address, and how many of them at once."""
+
 FREE_BYTES = 64_000
 _SECONDS_UNTIL_LESS = 5
+_ADDRESSES = 10_000
+"""Addresses whose latest requests are counted."""
 
 
 class InProgress:
@@ -52,6 +61,7 @@ class InProgress:
         self._open: Counter[str] = Counter()
         self._open_of_visitors: Counter[Tenant] = Counter()
         self._followed: Counter[tuple[str, bool, str]] = Counter()
+        self._paid_until: LRUCache[str, float] = LRUCache(_ADDRESSES)
         self._held: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
         self._held_of_senders: Counter[str] = Counter()
 
@@ -72,6 +82,16 @@ class InProgress:
             raise RateLimited(_SECONDS_UNTIL_LESS)
         with counted(self._open_of_visitors, visitor):
             yield
+
+    async def pace(self, address: str) -> None:
+        """Let a request without a valid token wait until its address may send one.
+
+        Threat: the cheapest requests, without end, from a few connections.
+        """
+        now = monotonic()
+        paid_until = max(now, self._paid_until.get(address, 0.0)) + 1 / ANONYMOUS_RATE
+        self._paid_until[address] = paid_until
+        await asyncio.sleep(paid_until - now - ANONYMOUS_BURST / ANONYMOUS_RATE)
 
     @contextmanager
     def following(self, caller: Tenant) -> Iterator[None]:

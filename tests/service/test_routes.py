@@ -285,7 +285,6 @@ def test_a_change_takes_turns_unless_something_else_bounds_it(installation: Sett
         "/ask/stream",
         "/ask/ui-messages",
         "/v1/chat/completions",
-        "/mcp",
         "/playground",
         "/desk/playground",
         "/desk/welcome/ask",

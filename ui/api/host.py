@@ -40,8 +40,10 @@ def configure_logging(settings: Settings) -> None:
     plain = _OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s")
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else plain)
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp", "procrastinate"):
+    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "procrastinate"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    # Its errors quote what callers send, up to the whole body.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
 class _OneLineFormatter(logging.Formatter):
@@ -112,7 +114,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
         Route("GET", "/v1/models", scope="ask"),
         Route("POST", "/v1/chat/completions", scope="ask", body=ChatRequest, limit=limit),
-        Route("POST", MCP_PATH, scope="ask", body=McpMessage, limit=limit),
+        Route("POST", MCP_PATH, scope="ask", body=McpMessage, limit=limit, takes_turns=True),
     )
 
 

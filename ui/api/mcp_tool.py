@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from pipelines import problems
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.openai_chat import readable
+from pipelines.fair_requests import give_up_turn
 from tenants.core.errors import NotFound
 
 PATH = "/mcp"
@@ -56,13 +57,17 @@ class McpEndpoint:
 
 
 def _listing(inner: _List, names: frozenset[str]) -> _List:
-    """List the pipelines only: Hayhooks adds its own tools that expose deployed pipelines."""
+    """List the pipelines only, once: Hayhooks adds its own tools that expose deployed pipelines."""
+    listed: ServerResult | None = None
 
     async def list_tools(request: ListToolsRequest) -> ServerResult:
-        result = (await inner(request)).root
-        if isinstance(result, ListToolsResult):
-            result.tools = [tool for tool in result.tools if tool.name in names]
-        return ServerResult(result)
+        nonlocal listed
+        if listed is None:
+            result = (await inner(request)).root
+            if isinstance(result, ListToolsResult):
+                result.tools = [tool for tool in result.tools if tool.name in names]
+            listed = ServerResult(result)
+        return listed
 
     return list_tools
 
@@ -77,6 +82,7 @@ def _calling(inner: _Call, names: frozenset[str]) -> _Call:
             AskRequest.model_validate(request.params.arguments or {})
         except ValidationError as error:
             return _outcome(str(problems.response(problems.from_validation(error))))
+        give_up_turn()  # it waits for a seat of the tenant's questions
         result = (await inner(request)).root
         content = result.content[0] if isinstance(result, CallToolResult) and not result.isError else None
         return _outcome(content.text) if isinstance(content, TextContent) else ServerResult(result)

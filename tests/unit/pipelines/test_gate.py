@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from urllib.parse import unquote
 
 import httpx
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines import gate, problems
+from pipelines import gate, in_progress, problems
 from pipelines.connections import public_url
 from pipelines.gate import Gate
 from pipelines.in_progress import MOST_HELD_BYTES, MOST_OPEN
@@ -455,3 +455,23 @@ async def test_a_reader_that_leaves_in_the_middle_of_an_event_is_no_error(caplog
         assert await Reader(events, takes=1).follow() == b"data: 0\n\n"
     assert "tenant='acme' client_disconnected" in caplog.text
     assert "ERROR" not in caplog.text
+
+
+async def test_requests_without_a_token_wait_beyond_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_progress, "ANONYMOUS_RATE", 1.0)
+    monkeypatch.setattr(in_progress, "ANONYMOUS_BURST", 5.0)
+    gate = gate_of(inner)
+
+    async def answered(address: str, path: str, headers: Mapping[str, str]) -> int:
+        transport = httpx.ASGITransport(gate, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
+            requests = [asyncio.create_task(client.get(path, headers=headers)) for _ in range(20)]
+            done, pending = await asyncio.wait(requests, timeout=0.5)
+            for one in pending:
+                one.cancel()
+            return len(done)
+
+    assert await answered("203.0.113.1", "/open", {}) == 5
+    assert await answered("203.0.113.1", "/nothing", {}) == 0
+    assert await answered("203.0.113.2", "/nothing", {}) == 5
+    assert await answered("203.0.113.3", "/things/exact", {"Authorization": "Bearer bad"}) == 5
