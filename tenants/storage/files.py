@@ -4,6 +4,7 @@ Threat: a name that leads to the files of another tenant or out of the store. Pa
 tenant in context and from names that are checked.
 """
 
+import asyncio
 import errno
 import os
 import shutil
@@ -14,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import IO, BinaryIO, Literal, Self, TypeAlias, cast, get_args
+from typing import IO, Any, BinaryIO, Literal, Self, TypeAlias, cast, get_args
 
-from fsspec import AbstractFileSystem
+from fsspec import AbstractFileSystem, get_filesystem_class
 from fsspec.callbacks import Callback
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
@@ -33,9 +34,12 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _BLOCK_BYTES = 8_000_000
 """Part of an upload to S3, which takes at least 5 MB at a time."""
 
-_S3_OPTIONS = {"config_kwargs": {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 0}}}
+_S3_CONFIG = {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 0}}
 _S3_ATTEMPTS = 2
 """Both libraries below fsspec repeat failed requests: a server that does not answer would take two minutes."""
+
+_S3_SECONDS = 20.0
+"""Time for a request to S3 and its response, except a file's content, with up to `_BLOCK_BYTES`."""
 
 _READ_SECONDS, _FETCH_SECONDS = 30.0, 600.0
 """Time for a file of a chat, and for the files of a job."""
@@ -271,7 +275,28 @@ def _url(settings: Settings) -> str:
 @lru_cache(maxsize=8)
 def _opened(url: str) -> tuple[AbstractFileSystem, str]:
     is_s3 = url.startswith("s3://")
-    store, base = url_to_fs(url, use_listings_cache=False, **(_S3_OPTIONS if is_s3 else {}))  # others write, too
+    store, base = url_to_fs(url, use_listings_cache=False, **(_s3_options() if is_s3 else {}))  # others write, too
     if is_s3:
         store.retries = _S3_ATTEMPTS
     return store, str(base)
+
+
+def _s3_options() -> dict[str, dict[str, object]]:
+    """Return the options of s3fs, with a limit on the time of each request.
+
+    aiobotocore 3.10 limits only the wait for a response: a server that accepts an upload and says nothing keeps its
+    thread until the connection ends.
+    """
+    get_filesystem_class("s3")  # names the missing package
+    from aiobotocore.httpsession import AIOHTTPSession
+    from botocore.exceptions import ReadTimeoutError
+
+    class Session(AIOHTTPSession):  # type: ignore[misc] # aiobotocore has no types
+        async def send(self, request: Any) -> object:  # noqa: ANN401 - a request of botocore
+            try:
+                async with asyncio.timeout(_S3_SECONDS):
+                    return await super().send(request)
+            except TimeoutError as late:
+                raise ReadTimeoutError(endpoint_url=request.url) from late
+
+    return {"config_kwargs": {**_S3_CONFIG, "http_session_cls": Session}}

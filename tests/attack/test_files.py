@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from contextvars import copy_context
 from io import RawIOBase
 from pathlib import Path
 from threading import Event
@@ -104,6 +105,25 @@ def test_a_store_that_does_not_answer_holds_up_nobody(tmp_path: Path) -> None:
             Event().wait(0.3)
         assert is_answered(victim)
         assert victim.get("/readyz").is_success
+
+
+@pytest.mark.parametrize("size", [100, 20_000_000], ids=["small", "in parts"])
+def test_a_write_to_a_silent_s3_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Such a write, and its thread, waited as long as the connection was open."""
+    pytest.importorskip("s3fs")
+    monkeypatch.setattr(stored_files, "_S3_SECONDS", 0.5)
+    for name, value in {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "DEFAULT_REGION": "here"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    with silent_server() as silent, acting_as(Tenant(ATTACKER, "")), ThreadPoolExecutor(1) as pool:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.port}")
+        with in_force(Settings(data_dir=tmp_path, files_url=f"s3://bucket-{size}/opora")):
+            stored = stored_files.path("chat-files", "file")
+            written = pool.submit(copy_context().run, stored_files.write, stored, bytes(size))
+            try:
+                with pytest.raises(TryAgain):
+                    written.result(timeout=30)
+            finally:
+                silent.hang_up()
 
 
 def test_files_of_a_neighbour_come_next() -> None:
