@@ -65,7 +65,8 @@ def attempt(
         granted = remaining()
         return work()
 
-    with upstream.breaker.call(context.tenant_id()), own.call() if own is not None else nullcontext():
+    caller = context.tenant_id() if own is not None else None
+    with upstream.breaker.call(caller), own.call() if own is not None else nullcontext():
         try:
             result = in_background(
                 name,

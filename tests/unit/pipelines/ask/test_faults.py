@@ -180,7 +180,7 @@ class Searcher(Patient):
 
     def breaker(self, task: Task) -> breaker.Breaker:
         if task == "embed":
-            return dense._upstream("simulated-embed").breaker
+            return breaker._UPSTREAMS["embedder", "simulated-embed", "", EQUIPPED.tenant_id].breaker
         return next(one.breaker for key, one in breaker._UPSTREAMS.items() if key[-1] == f"{self.url}/tool")
 
     def met(self, task: Task) -> list[str]:
