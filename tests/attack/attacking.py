@@ -1,9 +1,10 @@
 """Attackers, targets and attacks, and visitors of their sites."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Semaphore
+from time import monotonic
 
 import httpx
 
@@ -68,3 +69,13 @@ def visitor_of(server: Server, key: str, address: str = "127.0.0.1") -> Iterator
     with client_from(server.url, address) as client:
         become_visitor(client, key)
         yield client
+
+
+def eventually(happens: Callable[[], bool]) -> bool:
+    """Whether something happens within `PATIENCE_SECONDS`."""
+    deadline = monotonic() + PATIENCE_SECONDS
+    while monotonic() < deadline:
+        if happens():
+            return True
+        Event().wait(0.05)
+    return False

@@ -11,8 +11,8 @@ import pytest
 
 from settings import ROOT, Settings
 from tenants.access.tokens import issue
-from tests.attack.attacking import ATTACKER, SlowTool
-from tests.service.serving import problem
+from tests.attack.attacking import ATTACKER, SlowTool, eventually
+from tests.service.serving import Server, problem
 from tests.service.stored import tool_of
 
 
@@ -73,6 +73,26 @@ def test_a_changed_address_is_not_sent_the_secret(attacker: httpx.Client, slow_t
 def test_nested_json_is_the_callers_mistake(attacker: httpx.Client) -> None:
     nested = b'{"a":' * 2_000 + b"1" + b"}" * 2_000
     problem(attacker.post("/mcp", content=nested, headers={"Content-Type": "application/json"}), 400, "malformed_body")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"id": 1, "result": {"text": "Lavender"}},
+        {"id": "Lavender", "result": {}},
+        {"id": 1, "method": "Lavender"},
+        {"id": 1, "method": "tools/call", "params": {"name": ["Lavender"]}},
+        {"method": "notifications/progress", "params": {"progressToken": ["Lavender"]}},
+    ],
+    ids=["result", "id", "method", "request", "notification"],
+)
+def test_messages_of_mcp_are_not_logged(attacker: httpx.Client, server: Server, sent: dict[str, object]) -> None:
+    before = len(server.log)
+    for _ in range(10):
+        assert attacker.post("/mcp", json={"jsonrpc": "2.0", **sent}).status_code < 500
+    attacker.get("/healthz")
+    assert eventually(lambda: any("GET /healthz" in line for line in server.log[before:]))
+    assert "Lavender" not in "".join(server.log[before:])
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """Attacks on stored data: in files, and in production servers (PostgreSQL and Redis)."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
 from time import monotonic
 
 import httpx
@@ -24,7 +23,7 @@ from tenants.privacy import persons
 from tenants.privacy.persons import Person
 from tenants.storage import database
 from tenants.work import locks
-from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, Attacked, client_of
+from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, Attacked, client_of, eventually
 from tests.chats import all_tickets
 from tests.servers import own_database
 from tests.service.serving import environment, in_force, problem, serving
@@ -70,15 +69,6 @@ def ingesting_elsewhere() -> Iterator[None]:
     """Ingest for the attacker in another process, so that its changes have to wait."""
     with acting_as(Tenant(ATTACKER, "elsewhere")), locks.ingesting(PATIENCE_SECONDS):
         yield
-
-
-def eventually(happens: Callable[[], bool]) -> bool:
-    deadline = monotonic() + PATIENCE_SECONDS
-    while monotonic() < deadline:
-        if happens():
-            return True
-        Event().wait(0.05)
-    return False
 
 
 def count_found(attacked: Attacked, **query: str) -> int:

@@ -39,11 +39,22 @@ def configure_logging(settings: Settings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     plain = _OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s")
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else plain)
+    handler.addFilter(_without_payload)
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "procrastinate"):
         logging.getLogger(name).setLevel(logging.WARNING)
     # Its errors quote what callers send, up to the whole body.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
+
+
+def _without_payload(record: logging.LogRecord) -> bool:
+    """Replace a message of the MCP library, which quotes what a caller sent, by its place in the code.
+
+    The library writes some messages to the root logger. Our own modules never do.
+    """
+    if record.name == "root" or record.name.partition(".")[0] == "mcp":
+        record.msg, record.args = f"{record.module}:{record.lineno}", None
+    return True
 
 
 class _OneLineFormatter(logging.Formatter):
