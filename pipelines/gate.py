@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from time import monotonic, perf_counter
@@ -38,6 +38,7 @@ from tenants.core.errors import (
     Malformed,
     NotFound,
     OporaError,
+    RateLimited,
     TooLarge,
     TryAgain,
     Unauthenticated,
@@ -169,7 +170,8 @@ class _GatedRequest:
             if isinstance(error, Invalid | Malformed | TooLarge):
                 self._count_refusal()
             if self.caller is _ANYBODY and not self.is_paced:
-                await self.gate.in_progress.pace(self._address())
+                with suppress(RateLimited):
+                    await self.gate.in_progress.pace(self._address())
             await self._refuse(error)
         except _ClientDisconnected:
             code = "client_disconnected"

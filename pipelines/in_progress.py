@@ -46,6 +46,9 @@ limited by the tenant's part alone.
 ANONYMOUS_RATE, ANONYMOUS_BURST = 100.0, 200.0
 """Requests a second that need no token or have no valid one, from one address, and how many of them at once."""
 
+_ANONYMOUS_PATIENCE_SECONDS = 2.0
+"""Longest wait of such a request. Those that wait are bounded by it, even if their clients have left."""
+
 FREE_BYTES = 64_000
 _SECONDS_UNTIL_LESS = 5
 _ADDRESSES = 10_000
@@ -84,14 +87,19 @@ class InProgress:
             yield
 
     async def pace(self, address: str) -> None:
-        """Let a request without a valid token wait until its address may send one.
+        """Let a request without a valid token wait until its address may send one. Raises `RateLimited` after a while.
 
-        Threat: the cheapest requests, without end, from a few connections.
+        Threat: the cheapest requests, without end, from a few connections. A request that is refused does not count, so
+        that an address is served again once it sends fewer.
         """
         now = monotonic()
         paid_until = max(now, self._paid_until.get(address, 0.0)) + 1 / ANONYMOUS_RATE
+        wait = paid_until - now - ANONYMOUS_BURST / ANONYMOUS_RATE
+        if wait > _ANONYMOUS_PATIENCE_SECONDS:
+            await asyncio.sleep(_ANONYMOUS_PATIENCE_SECONDS)
+            raise RateLimited(_SECONDS_UNTIL_LESS)
         self._paid_until[address] = paid_until
-        await asyncio.sleep(paid_until - now - ANONYMOUS_BURST / ANONYMOUS_RATE)
+        await asyncio.sleep(wait)
 
     @contextmanager
     def following(self, caller: Tenant) -> Iterator[None]:

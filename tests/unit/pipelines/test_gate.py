@@ -475,3 +475,17 @@ async def test_requests_without_a_token_wait_beyond_a_rate(monkeypatch: pytest.M
     assert await answered("203.0.113.1", "/nothing", {}) == 0
     assert await answered("203.0.113.2", "/nothing", {}) == 5
     assert await answered("203.0.113.3", "/things/exact", {"Authorization": "Bearer bad"}) == 5
+
+
+async def test_requests_without_a_token_wait_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The requests of clients that had left filled the memory, and later ones of their address waited for minutes."""
+    monkeypatch.setattr(in_progress, "ANONYMOUS_RATE", 10.0)
+    monkeypatch.setattr(in_progress, "ANONYMOUS_BURST", 1.0)
+    monkeypatch.setattr(in_progress, "_ANONYMOUS_PATIENCE_SECONDS", 0.3)
+    transport = httpx.ASGITransport(gate_of(inner), client=("203.0.113.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client, asyncio.timeout(5):
+        paths = [*["/open"] * 100, "/nothing"]
+        answers = await asyncio.gather(*(client.get(path) for path in paths))
+        statuses = [answer.status_code for answer in answers]
+        assert (statuses[0], statuses[-2], statuses[-1]) == (200, 429, 404)
+        assert (await client.get("/open")).status_code == 200
