@@ -12,7 +12,7 @@ ACROSS = {
     "accounts/registry.py": {"add", "load"},
     "chats/sites.py": {"_owner"},
     "desk/invitations.py": {"check"},
-    "desk/sessions.py": {"_find"},
+    "desk/operator_sessions.py": {"_find"},
     "desk/operators.py": {
         *("installation_admins", "anybody", "_staffed", "_find", "_writing"),
     },
@@ -20,7 +20,7 @@ ACROSS = {
     "access/token_uses.py": {"write"},
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim"},
-    "chats/due.py": {"tenants_due", "tenants_with_chats"},
+    "chats/timed_changes.py": {"tenants_due", "tenants_with_chats"},
     "desk/evaluation_questions.py": {"tenants_with_questions"},
     "desk/evaluation_results.py": {"last_nights"},
     "work/jobs.py": {"tenants_waiting"},
@@ -38,14 +38,14 @@ ACROSS = {
 
 CONNECTIONS = {
     "backup/taking.py",
-    *(f"storage/{name}.py" for name in ("database", "diagnosis", "searching", "sessions")),
+    *(f"storage/{name}.py" for name in ("database", "diagnosis", "searching", "tenant_session")),
 }
 """Files that use connections without a session, which nothing restricts on SQLite."""
 
 SQL = {
     "backup/taking.py",
     "storage/database.py",
-    "storage/sessions.py",
+    "storage/tenant_session.py",
     "work/queue.py",
 }
 """Files with SQL as text, none of it about tables of tenants."""
