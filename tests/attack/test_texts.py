@@ -1,6 +1,5 @@
 """Short texts that once took many seconds: nothing else is computed in the process meanwhile."""
 
-import logging
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -28,7 +27,6 @@ from tenants.chats.mail import Reference
 from tenants.core.context import Tenant, acting_as
 from tests.attack.attacking import ATTACKER
 from tests.service.serving import ALL_SCOPES, in_force
-from ui.api import host
 from ui.help import pages
 
 MOST_SECONDS = 1.0
@@ -167,10 +165,3 @@ def test_an_article_is_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for _ in range(3):
             assert "<td>" in client.get("/help/site_help/table").text
     assert len(rendered) == 1
-
-
-def test_no_error_of_the_mcp_library_is_logged(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It quotes what a client sends: a megabyte a request."""
-    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
-    host.configure_logging(installation)
-    assert not logging.getLogger("mcp.server.lowlevel.server").isEnabledFor(logging.ERROR)

@@ -41,10 +41,8 @@ def configure_logging(settings: Settings) -> None:
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else plain)
     handler.addFilter(_without_payload)
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "procrastinate"):
+    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp", "procrastinate"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    # Its errors quote what callers send, up to the whole body.
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
 def _without_payload(record: logging.LogRecord) -> bool:
