@@ -21,6 +21,12 @@ from components.turn import Claim, Draft, Passage, Query, RejectedApproach
 
 _DELIMITER = re.compile(r"[\s|:-]+")
 _BLANK_LINE = re.compile(r"\n\s*\n")
+_NEXT_HEADING = 6
+"""The lowest level of headings: each one ends what a sentence begins."""
+
+_Heading = tuple[int, int, str]
+"""Level, start and text of a heading in a passage."""
+
 _LISTED = re.compile(rf"\s*(?:{ITEM}\s|\||{FENCE})")
 
 
@@ -116,7 +122,7 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
     """
     spans = [span for span in passage.sentences if fold(passage.text[slice(*span)].strip("# ")) != fold(passage.title)]
     if query.codes:
-        return _entries(passage, spans, frozenset(query.codes)), ""
+        return _entries(passage, spans, frozenset(query.codes))
     # A quotation has no gaps: of a section that was cut, only the part around the hit.
     spans = [span for span in spans if span[0] >= passage.gap]
     parts: list[list[tuple[int, int]]] = [[]]
@@ -143,27 +149,42 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
     return parts[best][1:], passage.text[slice(*parts[best][0])].lstrip("# ")
 
 
-def _entries(passage: Passage, spans: Sequence[tuple[int, int]], asked: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the sentences about the requested codes: from each mention up to the next mention of another code.
+def _entries(
+    passage: Passage, spans: Sequence[tuple[int, int]], asked: frozenset[str]
+) -> tuple[list[tuple[int, int]], str]:
+    """Return the sentences about the requested codes, and the heading of the section if all are within one.
 
-    A section whose heading or title alone names the code is about it as a whole. Rows of a table follow its header.
+    These go from each mention up to the next mention of another code, or to the end of the section that is about the
+    code: a section with its subsections if the heading names the code, else the part up to the next heading. A passage
+    whose heading or title alone names the code is about it as a whole. Rows of a table follow its header.
     """
     kept: list[tuple[int, int]] = []
     header: list[tuple[int, int]] = []
-    headed = bool(asked & set(codes(f"{passage.title}\n{passage.heading}")))
-    about = headed
+    path: list[_Heading] = []
+    common: list[_Heading] | None = None
+    titled = set(codes(f"{passage.title}\n{passage.heading}"))
+    about = bool(asked & titled)
+    end_level = 0  # a heading of this level, or above it, ends what is about the codes
     for span in spans:
         said = passage.text[slice(*span)]
         named = set(codes(said))
+        mark = HEADING_MARK.match(said)
+        level = len(mark.group().strip()) if mark else _NEXT_HEADING
+        if mark:
+            path = [*(one for one in path if one[0] < level), (level, span[0], said.strip("# "))]
+            about = about and level > end_level
         if not said.lstrip().startswith("|"):
             header = []
         elif not named and (not header or _DELIMITER.fullmatch(said)):
             header.append(span)
+        if named & asked:
+            end_level = min(end_level, level) if about else 0 if titled and titled <= asked else level
         if named:
             about = bool(named & asked)
         if about:
             kept += [one for one in (*header, span) if one not in kept]
-    return kept
+            common = path if common is None else [one for one in common if one in path]
+    return kept, common[-1][2] if common else ""
 
 
 def _blocks(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:

@@ -322,8 +322,9 @@ def _merged(group: Sequence[Part]) -> Part:
     path = common = _common([part.path for part in group])
     lines: list[str] = []
     for part in group:
-        own = part.path[len(_common([path, part.path])) :]
-        lines += [*map(heading_line, own), part.text]
+        known = len(_common([path, part.path]))
+        own = enumerate(part.path[known:], known - len(common))
+        lines += [*(heading_line(heading, depth) for depth, heading in own), part.text]
         path = part.path
     text = _PARAGRAPH.join(filter(None, lines))
     if text[:1].isspace():

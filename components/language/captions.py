@@ -9,9 +9,9 @@ def innermost(heading: str) -> str:
     return heading.rpartition(HEADING_SEPARATOR)[2]
 
 
-def heading_line(heading: str) -> str:
-    """Return a heading as the line that marks a section inside of a passage."""
-    return f"### {heading}"
+def heading_line(heading: str, depth: int = 0) -> str:
+    """Return a heading as the line that marks a section inside of a passage; a subsection has `depth` 1 and more."""
+    return f"{'#' * min(3 + depth, 6)} {heading}"
 
 
 def section_path(heading: str, section: str) -> str:

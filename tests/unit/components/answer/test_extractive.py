@@ -90,3 +90,36 @@ def test_every_claim_is_a_quotation(text: str, query: str) -> None:
     for claim in draft.claims:
         assert claim.text in text
         assert any(is_quoted(claim.text, one.passage) for one in draft.citations) or not claim.text.strip(".,!? ")
+
+
+CODE_SECTION = "### Ошибка P07\n\nP07: жернова заклинило.\n\n#### Что делать\n\nУберите зёрна."
+OTHER_SECTION = "### Гарантия\n\nДва года."
+
+
+@pytest.mark.parametrize(
+    ("text", "quotation", "heading"),
+    [
+        (f"{CODE_SECTION}\n\n{OTHER_SECTION}", CODE_SECTION.replace("#### ", "").replace("### ", ""), "Ошибка P07"),
+        (
+            f"### Жернова\n\nБывает ошибка P07. Уберите зёрна.\n\n{OTHER_SECTION}",
+            "Бывает ошибка P07. Уберите зёрна.",
+            "Жернова",
+        ),
+        (
+            f"### Коды\n\n| код | причина |\n| --- | --- |\n| P07 | жернова |\n\n{OTHER_SECTION}",
+            "| код | причина |\n| --- | --- |\n| P07 | жернова |",
+            "Коды",
+        ),
+    ],
+)
+def test_a_quotation_about_a_code_ends_with_its_section(text: str, quotation: str, heading: str) -> None:
+    draft = quoted("что означает ошибка P07", text)
+    assert draft.text == f"{quotation} [1]"
+    assert [one.passage.heading for one in draft.citations] == [heading]
+
+
+def test_a_passage_headed_by_the_code_is_quoted_with_its_subsections() -> None:
+    passage = document("P07: жернова заклинило.\n\n### Что делать\n\nУберите зёрна.", heading="Ошибка P07")
+    draft = to_draft(ExtractiveAnswerer().run(query="ошибка P07", documents=[passage])["answers"][0])
+    assert draft.text == "P07: жернова заклинило.\n\nЧто делать\n\nУберите зёрна. [1]"
+    assert [one.passage.heading for one in draft.citations] == ["Ошибка P07"]

@@ -130,6 +130,11 @@ def test_fragments_are_merged_and_keep_their_headings_as_text() -> None:
     assert [chunk.meta["section_chunks"] for chunk in chunks] == [[0, 0], [1, 1]]
 
 
+def test_merged_subsections_keep_their_level() -> None:
+    (chunk,) = split("## Слив\n\nДолгий.\n\n### Фильтр\n\nЧистите.\n\n## Отжим\n\nКороткий.")
+    assert [line for line in chunk.text.split("\n") if line.startswith("#")] == ["### Слив", "#### Фильтр", "### Отжим"]
+
+
 def test_an_introduction_goes_to_the_section_below_it() -> None:
     chunks = split(f"## Слив\n\n{paragraph(5)}\n\n## Отжим\n\nКоротко.\n\n### Скорость\n\n{paragraph(5)}")
     assert [chunk.heading for chunk in chunks] == ["Слив", "Отжим"]

@@ -203,3 +203,18 @@ def test_a_dated_conflict_is_shown_with_both_dates_and_both_documents(engine: As
     assert "Посуду можно вернуть в течение 14 дней." in notice
     (conflict,) = answer_of(turn).meta.beside.conflicts
     assert conflict.kind == "number"
+
+
+def test_an_answer_about_a_code_quotes_its_section_of_a_short_article(engine: AskEngine, shelf: Tenant) -> None:
+    text = (
+        "## Ошибка P07\n\nP07 означает, что жернова заклинило.\n\n### Что делать\n\nУберите зёрна из бункера.\n\n"
+        "## Как часто чистить жернова\n\nРаз в две недели.\n\n## Гарантия\n\n24 месяца."
+    )
+    ingest(document("mill.md", "Кофемолка", text))
+    turn = ask(engine, "Что означает ошибка P07?")
+    assert turn.outcome == "answered"
+    assert turn.draft is not None
+    assert "Уберите зёрна из бункера." in turn.reply.text
+    assert "недели" not in turn.reply.text
+    assert "24 месяца" not in turn.reply.text
+    assert [citation.passage.heading for citation in turn.draft.citations] == ["Ошибка P07"]
