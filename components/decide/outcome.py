@@ -18,6 +18,7 @@ from components.judge.grader import GRADER
 from components.judge.relevance import COSINE
 from components.judge.terms import read_query
 from components.language.captions import innermost
+from components.language.identifiers import as_typed
 from components.language.texts import text
 from components.language.words import stems
 from components.passages import relevance, to_passage
@@ -450,7 +451,8 @@ def _fixed_text(turn: Turn, topics: str) -> str:
     """Return the most specific text available: by unknown code, by risk, by reason, by outcome."""
     unknown_codes = [code for code in turn.query.codes if code in turn.evidence.uncovered]
     if turn.outcome == "refused" and unknown_codes:
-        return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(unknown_codes))
+        spelt = ", ".join(as_typed(code, turn.question) for code in unknown_codes)
+        return text("outcomes.refused.unknown_code", turn.locale, code=spelt)
     if turn.outcome == "high_stakes" and turn.risk != "none":
         return text(f"outcomes.high_stakes.{turn.risk}", turn.locale)
     if topics and turn.intent in ("irrelevant", "nonsense"):

@@ -72,6 +72,12 @@ def codes(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def as_typed(code: str, text: str) -> str:
+    """Return how `text` spells a code: `KB-999` for `KB999`; the code itself if it is not found."""
+    spelt = (match[0] for match in _CODE.finditer(text))
+    return next((one for one in spelt if codes(one) == (code,)), code)
+
+
 def shape(code: str) -> str:
     """Return the structure of a code: number of letters, digits and last letters, such as "1.2.0" for E20."""
     found = _SHAPE.match(code)

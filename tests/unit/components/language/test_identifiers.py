@@ -2,7 +2,7 @@ import re
 
 from hypothesis import given
 
-from components.language.identifiers import codes, codes_asked, numbers, shapes
+from components.language.identifiers import as_typed, codes, codes_asked, numbers, shapes
 from components.language.normalise import CYRILLIC_LOOKALIKES, LATIN_LOOKALIKES
 from tests.generated import texts
 
@@ -29,6 +29,16 @@ def test_codes() -> None:
         ("Подробнее на e20.example.com. Ошибка E25", ("E25",)),
     ):
         assert codes(text) == found
+
+
+def test_a_code_is_spelt_as_typed() -> None:
+    for code, text, spelt in (
+        ("KB999", "What does KB-999 mean?", "KB-999"),
+        ("E401", "что такое е-401, и E20?", "е-401"),
+        ("E401", "ошибка E 401", "E401"),
+        ("E401", "jib,rf t401", "E401"),
+    ):
+        assert as_typed(code, text) == spelt
 
 
 def test_shapes_are_of_codes_that_a_text_explains() -> None:
