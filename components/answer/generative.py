@@ -29,7 +29,7 @@ from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
 from components.models.prompts import as_asked, block
 from components.models.structured import Form, fill
-from components.passages import to_passages
+from components.passages import to_passage, to_passages, with_meta
 from components.serialisation import Nested
 from components.turn import (
     Claim,
@@ -165,7 +165,8 @@ class GenerativeAnswerer(Nested):
             degraded(WRITING, error)
             if self.quoting is None:
                 return {"answers": []}
-            quoted: dict[str, Any] = self.quoting.run(query=query, documents=documents, rejected=rejected)
+            sections = [_hit_section(document) for document in documents]
+            quoted: dict[str, Any] = self.quoting.run(query=query, documents=sections, rejected=rejected)
             return {"answers": quoted["answers"]}
         return {"answers": [to_answer(draft, query, documents)]}
 
@@ -257,6 +258,15 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
         paragraph = len(body) if apart else paragraph + len(body)
     draft = Draft("", (), (), missing=missing if form.covers == "partially" else ())
     return with_claims(draft, claims, numbered)
+
+
+def _hit_section(document: Document) -> Document:
+    """Return a document of several sections with the sentences of the one that was found. A model reads them all."""
+    section = document.meta.get("hit_section")
+    if not section:
+        return document
+    spans = [span for span in to_passage(document).sentences if section["start"] <= span[0] < section["end"]]
+    return with_meta(document, sentences=tuple(spans), heading=section["heading"]) if spans else document
 
 
 class _DraftStream:

@@ -101,7 +101,7 @@ class SectionExpander:
             fitting = _fitting(
                 document, chunks, *(min(tokens, left) for tokens in limits), opening=self.with_opening and in_full
             )
-            section = joined(document, fitting)
+            section = joined(document, fitting, self._own(to_passage(document)))
             cost = count_tokens(section.content or "")
             if cost > left and expanded:
                 continue
@@ -126,14 +126,17 @@ class SectionExpander:
         around = document.meta.get("around")
         if not around:
             return (document.id,)
-        passage = to_passage(document)
-        at = passage.chunk_index
-        first, last = passage.section or (at, at)
+        first, last = self._own(to_passage(document))
         if around["total"] <= self.document_chunks:
             first, last = 0, around["total"] - 1
-        elif not passage.heading and count_tokens(passage.text) <= self.opening_tokens:
-            last += 1
         return [chunk_id for place, chunk_id in enumerate(around["ids"], around["first"]) if first <= place <= last]
+
+    def _own(self, passage: Passage) -> tuple[int, int]:
+        """Return the first and the last chunk of the passage's section. A short opening takes the next chunk, too."""
+        first, last = passage.section or (passage.chunk_index, passage.chunk_index)
+        if not passage.heading and count_tokens(passage.text) <= self.opening_tokens:
+            last += 1
+        return first, last
 
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:
@@ -206,10 +209,13 @@ def _procedure(texts: Sequence[str], at: int) -> tuple[int, int]:
     return start, end
 
 
-def joined(hit: Document, chunks: Sequence[Document]) -> Document:
+def joined(hit: Document, chunks: Sequence[Document], own: tuple[int, int] | None = None) -> Document:
     """Join chunks in reading order into one document with the hit's metadata; drop their overlaps.
 
     A small section keeps its heading above its text if the heading differs from the first one.
+
+    :param own: the first and the last chunk of the hit's section. If the document has others, `meta["hit_section"]`
+        says where it is.
     """
     section = to_passage(hit).section
     if len(chunks) == 1 and section is None:
@@ -220,6 +226,8 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
     heading: str | None = None
     before: Passage | None = None
     gap = 0
+    own_headings: list[str] = []
+    own_start, own_end = 0, 0
     for passage in passages:
         if before is not None and passage.chunk_index > before.chunk_index + 1:
             gap, before = len(text), None
@@ -236,6 +244,10 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
             text += "\n" if skipped else "\n\n"
         heading = passage.heading
         shift = len(text) - start
+        if own and own[0] <= passage.chunk_index <= own[1]:
+            own_start = own_start if own_headings else len(text)
+            own_end = len(text) + len(body)
+            own_headings.append(passage.heading)
         text += body
         spans += [(a + shift, b + shift) for a, b in passage.sentences[skipped:] if a >= start]
         before = passage
@@ -251,6 +263,8 @@ def joined(hit: Document, chunks: Sequence[Document]) -> Document:
         "gap": gap,
         "continues": last.chunk_index < section[1],
     }
+    if 0 < len(own_headings) < len(passages):
+        meta["hit_section"] = {"start": own_start, "end": own_end, "heading": _common(own_headings)}
     return Chunk(id=hit.id, content=text, meta=meta, score=hit.score)
 
 

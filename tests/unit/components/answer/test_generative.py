@@ -113,6 +113,17 @@ def test_the_section_is_quoted_if_no_model_answers() -> None:
     assert list(noted) == ["answer"]
 
 
+def test_the_fallback_quotes_the_section_that_was_found() -> None:
+    text = "Чистите раз в неделю.\n\n### Гарантия\n\nДва года."
+    section = {"start": 0, "end": text.index("\n"), "heading": "Чистка жерновов"}
+    answerer = GenerativeAnswerer(ScriptedModels(answer=DOWN), ExtractiveAnswerer())
+    question = "как часто чистить"
+    result = answerer.run(question=question, query=question, documents=[document(text, hit_section=section)])
+    draft = to_draft(result["answers"][0])
+    assert draft.text == "Чистите раз в неделю. [1]"
+    assert [citation.passage.heading for citation in draft.citations] == ["Чистка жерновов"]
+
+
 WRONG, RIGHT = form(("Фильтр чистят раз в 6 месяцев.", [1])), form(("Фильтр чистят раз в 24 месяца.", [1]))
 LONGER = form(("Чистят фильтр раз в 24 месяца.", [1]), ("Выключите машину.", [1]))
 NOTHING = form(covers="none")

@@ -97,6 +97,18 @@ def test_short_document_is_taken_whole_if_its_pipeline_wants_that(index: Index) 
     assert first.content != second.content
 
 
+def test_section_of_the_hit_is_known_in_a_whole_document(index: Index) -> None:
+    text = " ".join(f"Кластер номер {number} работает в облаке." for number in range(30))
+    chunks = index(f"## Работа\n\n{text}\n\n## Удаление\n\nУдалите кластер. {text}")
+    hit = next(one for one in chunks if one.meta["heading"] == "Удаление")
+    expander = SectionExpander(document_chunks=20)
+    (whole,) = expander.run([hit])["documents"]
+    section = whole.meta["hit_section"]
+    assert section["heading"] == "Удаление"
+    assert (whole.content or "")[section["start"] :].startswith("Удалите кластер.")
+    assert section["end"] == len(whole.content or "")
+
+
 def test_short_opening_brings_the_chunk_that_follows(index: Index) -> None:
     opening = " ".join(["Если машина прыгает, проверьте причины ниже по порядку."] * 5)
     chunks = index(f"{opening}\n\n" + "\n\n".join(f"## {name}\n\n{'Проверьте ножки. ' * 60}" for name in "АБВГД"))
