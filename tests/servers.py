@@ -168,6 +168,24 @@ def http(handler: Callable[..., BaseHTTPRequestHandler], tls: SSLContext | None 
             thread.join()
 
 
+@contextmanager
+def replying(status: int, body: bytes = b"") -> Iterator[str]:
+    """Yield the URL of an HTTP server that gives the same reply to every request."""
+
+    class Handler(Quiet, BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+    with http(Handler) as url:
+        yield url
+
+
 def openai() -> str:
     """Return the URL of a language model's server, `OPORA_TEST_OPENAI_URL`: OpenAI's protocol below `/v1`."""
     if url := os.environ.get("OPORA_TEST_OPENAI_URL"):

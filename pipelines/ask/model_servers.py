@@ -8,7 +8,7 @@ import httpx
 
 from pipelines.ask.named_models import NamedModel, public_address
 
-Lack: TypeAlias = Literal["key_missing", "key_refused", "unreachable", "model_missing"]
+Lack: TypeAlias = Literal["key_missing", "key_refused", "unreachable", "not_ollama", "server_error", "model_missing"]
 """Why no call of a model can succeed."""
 
 _OPENAI, _OLLAMA = "https://api.openai.com/v1", "http://127.0.0.1:11434"
@@ -27,12 +27,15 @@ def lack(model: NamedModel, seconds: float) -> Lack | None:
         response = httpx.get(server(model) + path, headers=headers, timeout=seconds)
     except (httpx.HTTPError, httpx.InvalidURL):
         return "unreachable"
-    if response.status_code in (401, 403):
+    if response.is_server_error and model.provider == "ollama":
+        return "server_error"
+    if response.status_code in (401, 403) and model.provider == "openai":
         return "key_refused"
     try:
         names = set(_names(response.raise_for_status().json()))
     except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        # Every Ollama lists its models; some gateways of the OpenAI protocol do not.
+        return "not_ollama" if model.provider == "ollama" else None
     return None if _tagged(model.name, model) in {_tagged(name, model) for name in names} else "model_missing"
 
 

@@ -26,6 +26,7 @@ from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
 from tests.pages import PIPELINES, edits, profile
+from tests.servers import replying
 
 pytestmark = pytest.mark.usefixtures("installation")
 
@@ -167,6 +168,25 @@ def test_what_does_not_answer_says_why(acme: Tenant, monkeypatch: pytest.MonkeyP
     assert "hush" not in explained(down["strong"], "ru")
     assert nowhere in explained(down["strong"], "ru")
     get_settings.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "fault"),
+    [(404, b"no such page", "not_ollama"), (200, b"<html>", "not_ollama"), (502, b"", "server_error")],
+)
+def test_another_server_at_the_address_of_ollama_is_named(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch, status: int, body: bytes, fault: str
+) -> None:
+    with replying(status, body) as url:
+        monkeypatch.setenv("OPORA_OLLAMA_URL", url)
+        get_settings.cache_clear()
+        fast = next(one for one in checked("ollama") if one.model.role == "fast")
+    get_settings.cache_clear()
+    assert (fast.fault, fast.command) == (fault, "")
+    words = explained(fast, "en")
+    assert url in words
+    assert ("OPORA_OLLAMA_URL" in words) == (fault == "not_ollama")
+    assert "key" not in words
 
 
 def test_a_server_of_the_openai_protocol_is_asked_for_its_models(monkeypatch: pytest.MonkeyPatch, nowhere: str) -> None:
