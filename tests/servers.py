@@ -180,7 +180,7 @@ def replying(status: int, body: bytes = b"") -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_POST = do_GET
+        do_POST = do_GET  # noqa: N815 - the standard library's name
 
     with http(Handler) as url:
         yield url

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from components.language.captions import HEADING_SEPARATOR
+from components.language.marks import HEADING_LINE
 from components.language.normalise import clean, fold
 from components.language.words import words
-from components.turn import SHOWN, Passage, Turn
+from components.turn import SHOWN, Citation, Passage, Turn
 from tenants.desk.evaluation_questions import Expected
 
 Mark: TypeAlias = Literal["answered", "offered", "refused", "missed", "wrong"]
@@ -40,7 +41,7 @@ def _answers_rightly(turn: Turn, expected: Expected) -> bool:
     """Return whether the answer shows the expected facts; without facts, whether it cites the expected article."""
     if expected.facts:
         return holds_all(turn.reply.text, expected.facts)
-    return any(is_article(passage, expected.article) for passage in cited(turn))
+    return any(is_article(citation.passage, expected.article, citation.span) for citation in _citations(turn))
 
 
 def _is_expected(passage: Passage, expected: Expected) -> bool:
@@ -51,8 +52,12 @@ def _is_expected(passage: Passage, expected: Expected) -> bool:
 
 
 def cited(turn: Turn) -> Iterator[Passage]:
+    return (citation.passage for citation in _citations(turn))
+
+
+def _citations(turn: Turn) -> Iterator[Citation]:
     citations = turn.draft.citations if turn.draft is not None else ()
-    yield from (citation.passage for citation in citations if citation.origin == "primary")
+    return (citation for citation in citations if citation.origin == "primary")
 
 
 def holds_all(text: str, facts: Sequence[str]) -> bool:
@@ -60,9 +65,13 @@ def holds_all(text: str, facts: Sequence[str]) -> bool:
     return all(any(_within(_stems(wording), stems) for wording in fact.split("|")) for fact in facts)
 
 
-def is_article(passage: Passage, named: str) -> bool:
-    """Return whether a passage belongs to the article or section with this title, heading, id or path."""
-    return bool(named_by(passage, by_part((named,))))
+def is_article(passage: Passage, named: str, span: tuple[int, int] | None = None) -> bool:
+    """Return whether a passage belongs to the article or section with this title, heading, id or path.
+
+    :param span: the quoted part, as offsets into the passage's text: of several sections in the text, only those that
+        it is part of count.
+    """
+    return bool(named_by(passage, by_part((named,)), span))
 
 
 def by_part(names: Iterable[str]) -> Names:
@@ -74,14 +83,33 @@ def by_part(names: Iterable[str]) -> Names:
     return found
 
 
-def named_by(passage: Passage, names: Names) -> set[str]:
-    """Return those of the names that are the title, heading, id or path of a passage's article or section."""
-    own = set(map(_name, _names(passage)))
+def named_by(passage: Passage, names: Names, span: tuple[int, int] | None = None) -> set[str]:
+    """Return those of the names that are the title, heading, id or path of a passage's article or section.
+
+    :param span: as in `is_article`.
+    """
+    own = set(map(_name, _names(passage, span)))
     return {name for part in own for name, needed in names.get(part, ()) if needed <= own}
 
 
-def _names(passage: Passage) -> Iterable[str]:
-    return (passage.doc_id, passage.title, passage.heading, *passage.heading.split(HEADING_SEPARATOR))
+def _names(passage: Passage, span: tuple[int, int] | None) -> Iterator[str]:
+    yield from (passage.doc_id, passage.title)
+    for heading in (passage.heading, *_inner_headings(passage.text, span)):
+        yield from (heading, *heading.split(HEADING_SEPARATOR))
+
+
+def _inner_headings(text: str, span: tuple[int, int] | None) -> Iterator[str]:
+    """Yield the headings of small sections, which share a passage and have their headings as lines of its text."""
+    lines = list(HEADING_LINE.finditer(text))
+    start, end = span or (0, len(text))
+    yield from (line[1] for line in lines if start < line.start() < end)
+    below: int | None = None
+    for line in reversed([line for line in lines if line.start() <= start]):
+        # Above the nearest heading, only headings without a text of their own hold for the section.
+        if below is not None and text[line.end() : below].strip():
+            break
+        yield line[1]
+        below = line.start()
 
 
 def _name(text: str) -> str:

@@ -59,5 +59,27 @@ def test_an_article_is_named_by_title_heading_id_or_path(named: str) -> None:
     assert not is_article(OTHER, named)
 
 
+MERGED = "### Коды\n\n### Ошибка P07\n\nЖернова заклинило.\n\n### Гарантия\n\nГарантия 24 месяца."
+MILL = replace(RETURNS, title="Кофемолка", heading="", text=MERGED)
+
+
+@pytest.mark.parametrize(
+    ("quoted", "named"),
+    [
+        ("Жернова заклинило.", {"Ошибка P07", "Коды › Ошибка P07", "кофемолка › ошибка P07", "Коды"}),
+        ("Гарантия 24 месяца.", {"Гарантия"}),
+        ("### Гарантия\n\nГарантия 24 месяца.", {"Гарантия"}),
+        (MERGED, {"Ошибка P07", "Коды › Ошибка P07", "кофемолка › ошибка P07", "Коды", "Гарантия"}),
+    ],
+)
+def test_a_section_in_a_shared_passage_counts_if_it_is_cited(quoted: str, named: set[str]) -> None:
+    start = MERGED.index(quoted)
+    citation = Citation(1, MILL, quoted, (start, start + len(quoted)))
+    turn = Turn("t", "?", outcome="answered", draft=Draft(quoted, (), (citation,)), reply=Reply(quoted))
+    for name in ("Ошибка P07", "Коды › Ошибка P07", "кофемолка › ошибка P07", "Коды", "Гарантия"):
+        assert (mark(turn, Expected(article=name)) == "answered") == (name in named), name
+        assert mark(offering(MILL), Expected(article=name)) == "offered"
+
+
 def test_the_chance_is_that_of_an_exact_mcnemar_test() -> None:
     assert [round(chance_of(*pair), 4) for pair in ((0, 0), (5, 0), (6, 0), (9, 2))] == [1.0, 0.0312, 0.0156, 0.0327]

@@ -124,6 +124,15 @@ def test_rows_beyond_the_limit_are_named(tenant: Tenant) -> None:
     assert len(evaluation_questions.list_questions()) == MOST
 
 
+def test_headings_of_sections_that_share_a_chunk_are_known(tenant: Tenant) -> None:
+    mill = "## Ошибка P07\n\nЖернова заклинило.\n\n## Гарантия\n\nГарантия 24 месяца.\n"
+    Ingest().run([SourceDocument("mill.md", "Кофемолка", mill, "mill.md")])
+    upload = questions.upload("вопросы.csv", "вопрос;статья\nЧто значит P07?;ошибка P07\nСрок?;Срок\n".encode())
+    assert (upload.stored.added, [fault.article for fault in upload.faults]) == (1, ["Срок"])
+    form = QuestionForm(question="Какая гарантия?", article="Кофемолка › Гарантия")
+    assert questions.add([form]).added == 1
+
+
 def test_a_file_with_too_many_unknown_articles_is_refused(tenant: Tenant) -> None:
     """A file of 40 kB with 2,000 names was compared with 2,500 chunks for longer than 100 s."""
     lines = "".join(f"Вопрос {number}?,Статья {number}\n" for number in range(2_000))
