@@ -7,6 +7,8 @@ import typer
 from rich.markup import escape
 
 from components.ingest.inspection import InspectedChunk
+from components.language.marks import HEADING_LINE
+from components.language.texts import terminal_locale, text_or
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from pipelines.problems import refused_as
@@ -36,6 +38,13 @@ _SEVERAL_VALUES = {
     "lang": "languages",
 }
 _SHOWN = ("status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type", "source", "url", "lang")
+_VALUES = {
+    "status": "desk.documents.status",
+    "trust": "desk.documents.trust",
+    "lang": "desk.documents.language",
+    "source_type": "library.source_type",
+}
+"""Texts for the values of properties; sources may have other values than these."""
 
 
 group = CommandGroup("library")
@@ -53,8 +62,8 @@ def _print_documents(page: DocumentsAnswer) -> None:
         (
             document.doc_id,
             f"{document.title} ⚠" if document.flags else document.title,
-            document.status,
-            document.trust,
+            _value("status", document.status),
+            _value("trust", document.trust),
             document.updated_at,
             document.chunk_count,
         )
@@ -79,7 +88,7 @@ def list_documents(
 def _print_document(document: DocumentAnswer) -> None:
     _print_record(document)
     for chunk in document.chunks or ():
-        _print_chunk(chunk)
+        _print_chunk(chunk, document.title)
     if document.text is not None:
         typer.echo(f"\n{document.text}")
 
@@ -202,10 +211,11 @@ def _flags(flags: Sequence[str]) -> str:
     return message("show.flags", flags=flag_texts(flags))
 
 
-def _value(value: object) -> str:
+def _value(name: str, value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+    words = "" if value is None else str(value)
+    return text_or(words, f"{_VALUES[name]}.{words}", terminal_locale()) if name in _VALUES else words
 
 
 def _print_record(document: DocumentAnswer) -> None:
@@ -213,21 +223,24 @@ def _print_record(document: DocumentAnswer) -> None:
     record = document.model_dump(mode="json")
     console.print(f"[bold]{escape(document.title)}[/] [dim]{escape(document.doc_id)}[/]", highlight=False)
     for name in _SHOWN:
-        shown = _value(record[name])
+        shown = _value(name, record[name])
         if name in document.overrides:
-            shown = message("show.set_over", value=shown, given=_value(document.given[name]))
+            shown = message("show.set_over", value=shown, given=_value(name, document.given[name]))
         if shown:
             console.print(f"  {message(f'property.{name}')}: {escape(shown)}", highlight=False)
-    figures = {"updated_at": document.updated_at, "version": document.version, "chunks": document.chunk_count}
-    console.print("  " + ", ".join(f"{message(f'property.{name}')} {value}" for name, value in figures.items()))
+    updated_at, version, count = document.updated_at or "", document.version, document.chunk_count
+    console.print(f"  {message('show.stored', updated_at=updated_at, version=version, chunks=count)}")
     if document.flags:
         console.print(f"  [yellow]{escape(_flags(document.flags))}[/]", highlight=False)
     for edge in document.edges or ():
         console.print(f"  {escape(edge.from_doc)} {edge.kind} {escape(edge.to_doc)} ({edge.weight:g})", highlight=False)
 
 
-def _print_chunk(chunk: InspectedChunk) -> None:
-    """Render a chunk with its metadata; the overlap with the previous chunk is grey."""
+def _print_chunk(chunk: InspectedChunk, title: str) -> None:
+    """Render a chunk with its metadata; the overlap with the previous chunk is grey.
+
+    :param title: of the document, shown for a chunk without headings.
+    """
     console = terminal_console()
     figures = [message("show.figures", tokens=chunk.tokens, sentences=len(chunk.sentences))]
     if chunk.page is not None:
@@ -236,7 +249,9 @@ def _print_chunk(chunk: InspectedChunk) -> None:
         figures.append(message("show.overlap", overlap=chunk.overlap))
     if chunk.flags:
         figures.append(_flags(chunk.flags))
-    console.print(f"\n[bold]{message('show.heading', index=chunk.index + 1, heading=escape(chunk.heading))}[/]")
+    # Small sections share a chunk, with their headings in its text.
+    heading = chunk.heading or ", ".join(HEADING_LINE.findall(chunk.text)) or title
+    console.print(f"\n[bold]{message('show.heading', index=chunk.index + 1, heading=escape(heading))}[/]")
     console.print(f"[cyan]{escape('; '.join(figures))}[/]", highlight=False)
     console.print(
         f"[dim]{escape(chunk.text[: chunk.overlap])}[/]{escape(chunk.text[chunk.overlap :])}", highlight=False

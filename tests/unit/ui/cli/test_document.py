@@ -67,6 +67,26 @@ def test_a_person_sees_what_was_understood() -> None:
     assert document["text"] is None
 
 
+def test_values_are_shown_in_the_language_of_the_terminal(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ru_RU.UTF-8")
+    shown = opora("document", "show", "returns.md").stdout
+    for part in ("состояние: действует", "доверие: обычный", "вид: статья", "язык: русский", "фрагментов: 1"):
+        assert part in shown
+    assert "действует" in opora("document", "list").stdout
+    opora("document", "set", "returns.md", "--status", "archived", "--source-type", "memo")
+    shown = opora("document", "show", "returns.md").stdout
+    assert "состояние: в архиве (задано; в документе: действует)" in shown
+    assert "вид: memo" in shown
+
+
+def test_a_chunk_of_several_sections_shows_their_headings(shop: Path) -> None:
+    (shop / "mill.md").write_text("# Кофемолка\n\n## Чистка\n\nРаз в месяц.\n\n## Гарантия\n\nДва года.\n")
+    (shop / "hours.md").write_text("# Часы\n\nМагазин открыт с 9 до 21.\n")
+    assert opora("ingest", str(shop)).exit_code == 0
+    assert "\n1. Чистка, Гарантия\n" in opora("document", "show", "mill.md", "--chunks").stdout
+    assert "\n1. Часы\n" in opora("document", "show", "hours.md", "--chunks").stdout
+
+
 def test_properties_are_set_and_taken_back(shop: Path) -> None:
     assert (
         "changed: 1" in opora("document", "set", "pump.md", "--status", "archived", "--tag", "a", "--tag", "b").stdout
