@@ -100,6 +100,7 @@ def recorded(case: Case, turn: Turn) -> Record:
         passes=turn.passes,
         degraded=turn.degraded,
         offered=tuple(map(_offer, turn.reply.articles)) if labelled else (),
+        offers_articles=bool(turn.reply.articles) and turn.reason == "no_relevant_context",
         cited=_cited(draft) if labelled else (),
         # An answer key also judges turns that show no answer.
         draft=draft.text if draft and case.key else "",

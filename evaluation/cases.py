@@ -142,6 +142,7 @@ class Record:
     of a language model. `trace_id` is empty without tracing. `judged` maps figures of added evaluators to
     scores, or to the kind of failure. For a case that names its articles, `cited` are the passages cited by the answer
     and `offered` the sections offered to read; `draft`, with an answer key only, is the drafted answer, shown or not.
+    `offers_articles`, for all cases, says that sections to read were offered instead of an answer.
     """
 
     case: Case
@@ -168,6 +169,7 @@ class Record:
     draft: str = ""
     cited: tuple[Page, ...] = ()
     offered: tuple[Offer, ...] = ()
+    offers_articles: bool = False
 
     @property
     def shown(self) -> bool:

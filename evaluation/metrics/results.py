@@ -1,7 +1,7 @@
 """Figures of a run, computed from its cases."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -41,20 +41,11 @@ from evaluation.metrics.thresholds import (
 )
 from evaluation.stored_runs import Run, SetRun
 
+FACTS = "facts"
+"""The requirement of `must_contain` and `must_not_contain`."""
+
 MIN_CLAIMS = 10
 """Number of claimed answers below which `confidence` is not evaluated; an answer key has few claims by design."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A failed case: the required and the actual result. `got` holds `outcome` and `text` too."""
-
-    case_id: str
-    question: str
-    wanted: str
-    got: str
-    outcome: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +64,7 @@ class SetReport:
     curve: tuple[CurvePoint, ...] = ()
     reference_curve: tuple[CurvePoint, ...] = ()
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[Record, ...] = ()
     unjudged: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[ClaimPoint, ...] = ()
 
@@ -119,7 +110,7 @@ def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType(
         refusal_curve(*scores(set_run.records)),
         refusal_curve(*scores(set_run.reference)),
         dict(Counter(record.outcome for record in set_run.records).most_common()),
-        tuple(failures(set_run.records)),
+        tuple(filter(missed, set_run.records)),
         unjudged(set_run.records),
         claim_curve(set_run.records),
     )
@@ -218,28 +209,20 @@ def steps(records: Sequence[Record]) -> dict[str, tuple[float, float]]:
     return {step: (float(np.percentile(t, 50)), float(np.percentile(t, 95))) for step, t in spent.items()}
 
 
-def failures(records: Sequence[Record]) -> Iterator[Failure]:
-    for record in records:
-        expected = missed(record)
-        if expected:
-            actual = " / ".join(filter(None, (record.outcome, record.reason, record.text[:300])))
-            yield Failure(record.case.case_id, record.case.question, expected, actual, record.outcome, record.text)
-
-
 def unjudged(records: Sequence[Record]) -> dict[str, int]:
     judged = (item for record in records for item in record.judged.items())
     return dict(Counter(f"{name}: {score}" for name, score in judged if isinstance(score, str)).most_common())
 
 
 def missed(record: Record) -> str:
-    """Return the unmet requirement of the case, as in the JSON; empty if all are met."""
+    """Return the unmet requirement of the case: empty if all are met, `FACTS` if its wordings decide."""
     case = record.case
     if record.outcome == "failed":
         return "other_outcome"
     if case.outcome and record.outcome != case.outcome:
         return f"{case.outcome} {case.reason}".strip()
     if case.demands and not has_facts(record):
-        return " + ".join(case.must_contain) + "".join(f" - {wording}" for wording in case.must_not_contain)
+        return FACTS
     if case.answerable is False and record.shown:
         return "refusal"
     if case.intents and record.intent not in case.intents:

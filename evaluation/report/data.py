@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from evaluation.metrics.results import SetReport
+from evaluation.cases import Record
+from evaluation.metrics.results import FACTS, SetReport, missed
 from evaluation.metrics.thresholds import CurvePoint
 from evaluation.stored_runs import SCHEMA, Run
 
@@ -41,7 +42,21 @@ def _set_as_json(report: SetReport) -> dict[str, object]:
         "outcomes": dict(report.outcomes),
         "unjudged": dict(report.unjudged),
         "claims": [asdict(point) for point in report.claims],
-        "failures": [asdict(failure) for failure in report.failures],
+        "failures": [_failure_as_json(record) for record in report.failures],
+    }
+
+
+def _failure_as_json(record: Record) -> dict[str, str]:
+    case, wanted = record.case, missed(record)
+    if wanted == FACTS:
+        wanted = " + ".join(case.must_contain) + "".join(f" - {wording}" for wording in case.must_not_contain)
+    return {
+        "case_id": case.case_id,
+        "question": case.question,
+        "wanted": wanted,
+        "got": " / ".join(filter(None, (record.outcome, record.reason, record.text[:300]))),
+        "outcome": record.outcome,
+        "text": record.text,
     }
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as Xml
 
 from components.language.texts import text
 from evaluation.metrics.results import SetReport, missed
-from evaluation.report.tables import outcome_name, requirement
+from evaluation.report.tables import ending, requirement
 from evaluation.stored_runs import Run, SetRun
 
 _CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)}
@@ -35,8 +35,8 @@ def _demanded(set_run: SetRun, locale: str) -> Iterator[Xml.Element]:
         if record.case.demands or record.case.answerable is False:
             case = Xml.Element("testcase", name=_text(record.case.case_id), classname=set_run.name)
             case.set("time", f"{record.milliseconds / 1_000:.3f}")
-            if missing := missed(record):
-                wanted, got = requirement(missing, locale), outcome_name(record.outcome, locale)
+            if missed(record):
+                wanted, got = requirement(record, locale), ending(record, locale)
                 message = text("evaluation.table.unmet", locale, wanted=wanted, got=got)
                 fault = Xml.SubElement(case, "failure", message=_text(message))
                 fault.text = _text(f"{record.case.question}\n\n{record.text}")

@@ -17,7 +17,7 @@ from evaluation.metrics.results import SetReport, confidences, marks, missed, st
 from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, reliability, scores
 from evaluation.report.answers import answers_to_read
-from evaluation.report.tables import figure_name, localised, outcome_name, requirement, threshold_now
+from evaluation.report.tables import ending, figure_name, localised, outcome_name, requirement, threshold_now
 from evaluation.stored_runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -219,8 +219,8 @@ class _Writer:
         return {"title": self.message(key), "hint": caption, "chart": chart, "arguments": arguments}
 
     def _worst(self, record: Record) -> dict[str, object]:
-        wanted = "\n".join(filter(None, (requirement(missed(record), self.locale), record.case.gold_answer)))
-        return {"record": record, "outcome": outcome_name(record.outcome, self.locale), "wanted": wanted}
+        wanted = "\n".join(filter(None, (requirement(record, self.locale), record.case.gold_answer)))
+        return {"record": record, "outcome": ending(record, self.locale), "wanted": wanted}
 
     def _groups(self, report: SetReport) -> list[dict[str, object]]:
         group_of = {name: group for group, names in GROUPS.items() for name in names}

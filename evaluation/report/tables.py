@@ -9,11 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from components.language.texts import keys, percent, text
+from evaluation.cases import Record
 from evaluation.compare import Comparison, Difference
 from evaluation.metrics.accuracy_coverage import MIN_CLAIMS, ThresholdChoice, points_at_shares
 from evaluation.metrics.figures import GATED
 from evaluation.metrics.intervals import Figure
-from evaluation.metrics.results import SetReport
+from evaluation.metrics.results import FACTS, SetReport, missed
 from evaluation.metrics.targets import TargetResult, headlines
 from evaluation.metrics.thresholds import false_answers_at
 from evaluation.stored_runs import Run
@@ -46,11 +47,11 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
         say("unjudged", counted=_counted(report.unjudged))
     if report.failures:
         say("failures", count=len(report.failures))
-    for failure in report.failures[:FAILURES_SHOWN]:
+    for record in report.failures[:FAILURES_SHOWN]:
         parts = {
-            "question": _short(failure.question),
-            "wanted": _short(requirement(failure.wanted, locale)),
-            "got": _short(f"{outcome_name(failure.outcome, locale)}: {failure.text}"),
+            "question": _short(record.case.question),
+            "wanted": _short(requirement(record, locale)),
+            "got": _short(f"{ending(record, locale)}: {record.text}"),
         }
         console.print("  " + escape(text("evaluation.table.failure", locale, **parts)), highlight=False)
     if report.n >= MIN_CLAIMS and report.claims:
@@ -220,7 +221,21 @@ def outcome_name(outcome: str, locale: str) -> str:
     return text(key, locale) if key in keys(key) else outcome
 
 
-def requirement(wanted: str, locale: str) -> str:
+def ending(record: Record, locale: str) -> str:
+    """Return how a turn ended, in the words of `opora ask`."""
+    if record.offers_articles:
+        return text("cli.turn.articles", locale)
+    return outcome_name(record.outcome, locale)
+
+
+def requirement(record: Record, locale: str) -> str:
+    """Return the unmet requirement of a case in words; empty if all are met."""
+    case, wanted = record.case, missed(record)
+    if wanted == FACTS:
+        wordings = (("contains", case.must_contain), ("lacks", case.must_not_contain))
+        return "; ".join(
+            text(f"evaluation.wanted.{key}", locale, wording=wording) for key, those in wordings for wording in those
+        )
     key = f"evaluation.wanted.{wanted}"
     return text(key, locale) if key in keys(key) else outcome_name(wanted, locale)
 

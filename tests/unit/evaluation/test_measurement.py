@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from components.ingest.document import SourceDocument
-from components.turn import Citation, Claim, Draft, Evidence, Passage, Reply, Turn
+from components.turn import Article, Citation, Claim, Draft, Evidence, Passage, Reply, Turn
 from evaluation import workspace
 from evaluation.asking import REJECTED, recorded
 from evaluation.cases import Case, Corpus, QuestionSet, Record, Skipped
@@ -21,7 +21,7 @@ from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
 from evaluation.report.junit import as_junit
 from evaluation.report.page import as_page
-from evaluation.report.tables import print_comparison, print_set, print_targets
+from evaluation.report.tables import ending, print_comparison, print_set, print_targets, requirement
 from evaluation.stored_runs import Runs, SetRun
 from settings import get_settings
 from tenants import index
@@ -130,6 +130,19 @@ def test_a_run_is_kept_and_read_back_to_the_letter(tmp_path: Path) -> None:
     broken.write_bytes(gzip.compress(b"{}"))
     with pytest.raises(Invalid):
         runs.load(str(broken))
+
+
+def test_a_failed_case_is_described_in_words() -> None:
+    mill = Case("1", "Что значит P07?", outcome="answered", must_contain=("жернова",), must_not_contain=("24 месяца",))
+    shown = Record(mill, "answered", text="Гарантия 24 месяца.")
+    assert requirement(shown, "ru") == "текст содержит «жернова»; в тексте нет «24 месяца»"
+    assert requirement(shown, "en") == "the text contains “жернова”; the text does not contain “24 месяца”"
+    assert requirement(Record(replace(mill, outcome=""), "answered", text="Жернова."), "ru") == ""
+    assert requirement(Record(mill, "refused"), "ru") == ending(shown, "ru") == "ответ"
+    near = Article(Passage("c", "d", "Гарантия", "", "24 месяца", ()), "", 0.5)
+    offers = Turn("t", "?", outcome="refused", reason="no_relevant_context", reply=Reply("Вот", articles=(near,)))
+    assert ending(recorded(mill, offers), "ru") == "прямого ответа нет, есть близкие статьи"
+    assert ending(recorded(mill, replace(offers, reply=Reply("Нет"))), "ru") == "отказ"
 
 
 def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
