@@ -292,6 +292,9 @@ def main(arguments: list[str]) -> int:
     for path in files:
         findings = lint_file(path)
         lines += [f"{path}: {finding.describe(locale)}" for finding in findings]
+        is_pipeline = path.stem == path.resolve().parent.name
+        if findings and not is_pipeline and definition.base_of(path) is None:
+            lines.append(f"{path}: {text('lint.as_pipeline', locale)}")
         if not findings:
             sys.stdout.write(text("lint.clean", locale, path=str(path)) + "\n")
     sys.stderr.writelines(f"{line}\n" for line in lines)

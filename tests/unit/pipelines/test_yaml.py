@@ -229,7 +229,7 @@ def test_each_fault_is_found_where_it_is(source: str, code: str, where: str) -> 
 
 
 def test_every_rule_has_its_broken_file() -> None:
-    rules = {key.removeprefix("lint.") for key in keys("lint.")} - {"clean", "help", "no_file"}
+    rules = {key.removeprefix("lint.") for key in keys("lint.")} - {"clean", "help", "no_file", "as_pipeline"}
     assert {code for _, code, _ in (*BROKEN, *BROKEN_PROFILES)} | {"no_base"} == rules
 
 
@@ -251,3 +251,16 @@ def test_the_command_names_file_and_fault(
             main(arguments)
         assert ended.value.code == code
     assert "no such file: absent.yaml" in capsys.readouterr().err
+
+
+def test_a_profile_in_another_folder_is_told_where_it_belongs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
+    overlay = "connections: [{sender: rank.documents, receiver: expand.documents}]"
+    pipeline = tmp_path / "own" / "own.yaml"
+    pipeline.parent.mkdir()
+    for path, hints in ((tmp_path / "newest.yaml", 1), (pipeline, 0)):
+        path.write_text(overlay, encoding="utf-8")
+        assert main([str(path)]) == 1
+        assert capsys.readouterr().err.count("a profile has to be in a folder “profiles”") == hints
