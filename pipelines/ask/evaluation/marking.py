@@ -105,7 +105,7 @@ def _inner_headings(text: str, span: tuple[int, int] | None) -> Iterator[str]:
     yield from (line[1] for line in lines if start < line.start() < end)
     below: int | None = None
     for line in reversed([line for line in lines if line.start() <= start]):
-        # Above the nearest heading, only headings without a text of their own hold for the section.
+        # A heading further up holds for the section, too, if only headings are between them.
         if below is not None and text[line.end() : below].strip():
             break
         yield line[1]
