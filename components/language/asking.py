@@ -1,10 +1,11 @@
-"""The point of a message without greetings and thanks, and words that ask without naming a topic."""
+"""The point of a message without greetings, thanks and acknowledgements, and words that ask without naming a topic."""
 
 import re
 from functools import lru_cache
 
+from components.language.normalise import fold
 from components.language.sentences import sentence_spans
-from components.language.words import all_words, stems
+from components.language.words import all_words, stems, words
 
 _OPENINGS = tuple(
     re.compile(rf"{opening}[\s,:;—–-]*", re.IGNORECASE)
@@ -20,8 +21,23 @@ _OPENINGS = tuple(
         r"(?:спросить|узнать|уточнить) хотел\w?)\b",
         r"(?:пожалуйста,? )?(?:подскажите|скажите|объясните|расскажите|поясните|уточните|посоветуйте|помогите)\b"
         r"(?: мне| нам)?(?:,? пожалуйста\b)?",
+        r"(?:and )?(?:just )?(?:one more (?:thing|question)|another question|quick question)\b",
+        r"(?:и |а )?(?:ещ[её] (?:один )?вопрос)\b",
     )
 )
+_ACKNOWLEDGING = (
+    r"(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much))?|great|good|perfect|cool|nice|awesome|excellent|"
+    r"ok|okay|alright|all right|fine|right|i see|got it|understood|"
+    r"(?:спасибо|благодарю)(?: (?:большое|огромное|вам|вас))?|спс|(?:всё |все )?(?:понятно|понял\w?|ясно)|ок|окей|"
+    r"хорошо|отлично|супер|класс|здорово|ладно|прекрасно|замечательно"
+)
+_CONJUNCTION = r"(?:and|but|so|then|also|а|и|но|ну|тогда)"
+_ACKNOWLEDGEMENT = re.compile(
+    rf"(?:(?:{_ACKNOWLEDGING})\b[\s,.!;:—–-]*)*(?:{_ACKNOWLEDGING})(?:\s*[,.!;:—–-]+\s*|\s+(?=(?P<next>[\w’']+)))",
+    re.IGNORECASE,
+)
+"""Replies to the answer before, up to the next word, which is `next` if no mark is between."""
+_JOINED = re.compile(rf"{_CONJUNCTION}\b[\s,]*", re.IGNORECASE)
 _THANKS = re.compile(
     r"(?:thanks?|thank you|thx|cheers|(?:best |kind )?regards|(?:заранее )?(?:спасибо|благодарю)|с уважением)\b.{0,40}",
     re.IGNORECASE,
@@ -34,6 +50,8 @@ ASKING = frozenset(
     """.split()
 )
 """Words that mark a question, wherever they appear."""
+_OPENING_QUESTION = frozenset("can could does do did is are will would should что".split())
+"""Words that form a question only at the beginning of a clause."""
 
 GENERIC = frozenset(
     stems(
@@ -50,9 +68,22 @@ GENERIC = frozenset(
 """Stems of words that ask without naming a topic."""
 
 
+def opens_question(word: str) -> bool:
+    """Return whether a clause that begins with a word asks something: "can", "что"."""
+    return fold(word) in _OPENING_QUESTION
+
+
+def asks(clause: str) -> bool:
+    """Return whether a clause is a question."""
+    return clause.rstrip().endswith("?") or _asks_in_words(clause)
+
+
 @lru_cache(maxsize=1_000)
 def to_the_point(message: str) -> str:
-    """Return the message without greetings, thanks and polite openings; unchanged if nothing else is left."""
+    """Return the message without greetings, thanks, polite openings, and replies before a question; unchanged if nothing
+    else is left. "OK thanks, and how much is delivery?" becomes "how much is delivery?".
+    """
+    message = _without_acknowledgement(message)
     sentences = [message[start:end] for start, end in sentence_spans(message)]
     points = [point for sentence in sentences if all_words(point := _point(sentence)) and not _THANKS.fullmatch(point)]
     return message if points == sentences or not points else " ".join(points)
@@ -62,4 +93,25 @@ def _point(sentence: str) -> str:
     point = sentence
     while match := next(filter(None, (opening.match(point) for opening in _OPENINGS)), None):
         point = point[match.end() :]
-    return point
+    return point if point == sentence else _without_conjunction(point)
+
+
+def _without_acknowledgement(message: str) -> str:
+    match = _ACKNOWLEDGEMENT.match(message)
+    if match is None:
+        return message
+    rest = message[match.end() :]
+    following = match["next"]
+    goes_on = following is None or _JOINED.fullmatch(following) or fold(following) in ASKING
+    return _without_conjunction(rest) if goes_on and asks(rest) else message
+
+
+def _without_conjunction(clause: str) -> str:
+    """Return a question without its conjunction: what comes before it does not go on. "And for the E20?" stays."""
+    joined = _JOINED.match(clause)
+    return clause[joined.end() :] if joined and _asks_in_words(clause[joined.end() :]) else clause
+
+
+def _asks_in_words(clause: str) -> bool:
+    folded = [fold(word.text) for word in words(clause)]
+    return not _OPENING_QUESTION.isdisjoint(folded[:1]) or not ASKING.isdisjoint(folded)

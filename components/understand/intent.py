@@ -8,7 +8,7 @@ from typing import Any
 from haystack import component
 
 from components.judge.terms import known_share
-from components.language.asking import to_the_point
+from components.language.asking import asks, to_the_point
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
@@ -155,6 +155,9 @@ class IntentClassifier(Nested):
                 reading = point
             elif point is None and self._is_question(to_the_point(typed)):
                 reading = None
+        elif reading is not None and reading.intent == "chitchat" and asks(point := to_the_point(typed)):
+            # "Thanks, where is the store?" asks something after it.
+            reading = self._read(point)
         completed = standalone(typed, history or ()) or typed
         if reading is not None and reading.intent in _UNCLEAR and (reading.kind != PLEA or leaning(typed) == "surely"):
             reading = self._read(completed)

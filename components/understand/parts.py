@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from itertools import dropwhile, takewhile
 
-from components.language.asking import ASKING
+from components.language.asking import ASKING, asks, opens_question
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.sentences import sentence_spans
@@ -24,8 +24,6 @@ _ENDS = re.compile(r"(?<=[?!])\s+(?=\w)")
 """The end of a question, whatever follows it: people go on without a capital letter, which sentence rules expect."""
 _EXISTING = re.compile(r"\bесть\W*\Z", re.IGNORECASE)
 """The end of a question whether there is a thing."""
-_OPENING_QUESTION = frozenset("can could does do did is are will would should что".split())
-"""Words that form a question only at the beginning of a clause."""
 # A side begins and ends at a fixed place among quotation marks: otherwise, marks alone take cubic time.
 _SIDE = r"[\s«\"“]*+(?P<{}>[^?!.;]*?[^?!.;\s»\"”])[\s»\"”]*"
 _COMPARISONS = tuple(
@@ -73,10 +71,10 @@ def parts_of(question: str, *, with_references: bool = False) -> tuple[str, ...]
         clause = f"{waiting} {piece}".strip()
         waiting = ""
         goes_on = bool(questions) and fold(words(clause)[0].text) in _JOINING
-        asks = is_cut or _asks(clause)
-        refers = with_references and bool(questions) and asks
+        is_question = is_cut or asks(clause)
+        refers = with_references and bool(questions) and is_question
         topical = named(clause) or (not questions and addresses_company(clause))
-        if not (topical or refers) or not (goes_on or asks):
+        if not (topical or refers) or not (goes_on or is_question):
             if questions and not named(clause):
                 questions[-1] = f"{questions[-1]} {clause}"
             else:
@@ -146,7 +144,7 @@ def _begins_another(sentence: str, found: list[Word], place: int) -> bool:
         return False
     before, after = sentence[: found[place].start], sentence[found[place].start :]
     # "It won't drain and what should I check?" is about one matter, "…and how do I change my email?" is not.
-    is_whole = _asks(before) or (_reports(before) and len(named(after)) > 1)
+    is_whole = asks(before) or (_reports(before) and len(named(after)) > 1)
     # "И рассрочка есть?" asks, "если чек и коробка есть?" does not.
     has_thing = bool(_EXISTING.search(after)) and "если" not in {fold(word.text) for word in found[:place]}
     return is_whole and (_asks_at_once(after) or has_thing) and bool(named(before) or addresses_company(before))
@@ -156,15 +154,9 @@ def _asks_at_once(clause: str) -> bool:
     """Return whether a question word comes soon after the conjunction that a clause begins with."""
     after = (fold(word.text) for word in words(clause)[1:])
     following = list(takewhile(lambda word: word not in _JOINING, dropwhile(_JOINING.__contains__, after)))[:_REACH]
-    return bool(following) and (following[0] in _OPENING_QUESTION or not ASKING.isdisjoint(following))
+    return bool(following) and (opens_question(following[0]) or not ASKING.isdisjoint(following))
 
 
 def _reports(clause: str) -> bool:
     """Return whether a clause reports a problem: "I can't log in"."""
     return bool(_CONTRACTED.search(clause)) or not _NEGATING.isdisjoint(fold(word.text) for word in words(clause))
-
-
-def _asks(clause: str) -> bool:
-    folded = [fold(word.text) for word in words(clause)]
-    opens = not _OPENING_QUESTION.isdisjoint(folded[:1])
-    return opens or clause.rstrip().endswith("?") or not ASKING.isdisjoint(folded)

@@ -170,3 +170,22 @@ def test_a_customer_who_asks_to_wait_is_not_searched_for(engine: AskEngine, loca
 def test_only_a_demand_to_cancel_goes_to_a_person(engine: AskEngine, locale: str, message: str, outcome: str) -> None:
     (turn,) = talk(engine, locale, [message])
     assert turn.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("locale", "messages", "source"),
+    [
+        ("en", ["thanks, and how much is delivery?"], "delivery.md"),
+        ("en", ["how do I return a product", "great thanks and how much is delivery?"], "delivery.md"),
+        ("en", ["how much is delivery", "ok thanks, so how do I return a product?"], "returns.md"),
+        ("ru", ["спасибо, а сколько стоит доставка?"], "delivery.md"),
+        ("ru", ["как вернуть товар", "понятно, а сколько стоит установка?"], "installation.md"),
+        ("ru", ["благодарю, и ещё вопрос: где вы находитесь"], "contacts.md"),
+    ],
+)
+def test_a_question_after_thanks_is_answered(
+    engine: AskEngine, locale: str, messages: Sequence[str], source: str
+) -> None:
+    turn = talk(engine, locale, messages)[-1]
+    assert turn.outcome == "answered"
+    assert sources(turn) == {source}

@@ -15,6 +15,11 @@ def test_what_only_says_that_somebody_asks_is_left_out() -> None:
         ("hey bot, where is my order", "where is my order"),
         ("Привет, бот! Где мой заказ?", "Где мой заказ?"),
         ("Добрый день, расскажите о сроках доставки. Спасибо!", "о сроках доставки."),
+        ("Thanks, and how much is delivery?", "how much is delivery?"),
+        ("ok great, so where are you?", "where are you?"),
+        ("Thanks, and for the E20?", "and for the E20?"),
+        ("Понял, спасибо. где магазин?", "где магазин?"),
+        ("спасибо, и ещё вопрос: а можно оплатить картой", "можно оплатить картой"),
     ):
         assert to_the_point(message) == point
 
@@ -24,6 +29,8 @@ def test_a_message_that_says_nothing_else_stays_as_it_is() -> None:
         "Как вернуть товар?",
         "How do I return a bag?",
         "Спасибо",
+        "ok tried that. still locked",
+        "thanks, you helped a lot",
         "Помогите",
         "Помогите!",
         "Hello",
