@@ -176,8 +176,20 @@ FOUND = {
 
 def test_topics_are_titles_that_answer_common_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Probe, "best", lambda _self, reason: FOUND.get(reason))
+    monkeypatch.setattr(Probe, "probability", lambda _self, _title: 0.5)
     assert MainTopics().find("en") == ("Delivery", "Returns")
     assert MainTopics(limit=1).find("en") == ("Delivery",)
+
+
+def test_a_title_that_is_not_answered_is_replaced_by_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    sections = [
+        document("…", f"c{place}", doc_id="delivery", title="Delivery", heading=heading, chunk_index=place)
+        for place, heading in ((2, "Carrying upstairs"), (1, "How much delivery costs"), (0, ""))
+    ]
+    monkeypatch.setattr(Probe, "best", lambda _self, reason: FOUND.get(reason) and sections[0])
+    monkeypatch.setattr(Probe, "ranked", lambda _self, _title: sections)
+    monkeypatch.setattr(Probe, "probability", lambda _self, topic: 0.9 if " " in topic else 0.2)
+    assert MainTopics().find("en")[:1] == ("How much delivery costs",)
 
 
 def test_there_are_no_topics_if_the_search_fails(monkeypatch: pytest.MonkeyPatch) -> None:
