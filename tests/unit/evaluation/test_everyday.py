@@ -189,3 +189,65 @@ def test_a_question_after_thanks_is_answered(
     turn = talk(engine, locale, messages)[-1]
     assert turn.outcome == "answered"
     assert sources(turn) == {source}
+
+
+@pytest.mark.parametrize(
+    ("locale", "message", "expected"),
+    [
+        ("en", "delivery and return costs", {"delivery.md", "returns.md"}),
+        ("ru", "цена доставки и установки", {"delivery.md", "installation.md"}),
+        ("ru", "сколько стоит доставка, как вернуть товар?", {"delivery.md", "returns.md"}),
+    ],
+)
+def test_two_things_in_a_few_words_are_both_answered(
+    engine: AskEngine, locale: str, message: str, expected: set[str]
+) -> None:
+    (turn,) = talk(engine, locale, [message])
+    assert turn.outcome in SHOWN
+    assert sources(turn) == expected
+
+
+@pytest.mark.parametrize(
+    ("locale", "message"),
+    [
+        ("en", "powder or gel, which is better?"),
+        ("en", "which is better, powder or capsules?"),
+        ("ru", "порошок или гель, что лучше?"),
+        ("ru", "что лучше взять, «Стандарт» или «Семья»?"),
+    ],
+)
+def test_a_choice_that_no_section_makes_is_offered_articles(engine: AskEngine, locale: str, message: str) -> None:
+    (turn,) = talk(engine, locale, [message])
+    assert turn.outcome not in SHOWN
+    assert turn.reply.articles
+
+
+@pytest.mark.parametrize(
+    ("locale", "message"),
+    [("en", "warranty on repairs"), ("ru", "гарантия на ремонт"), ("ru", "сколько гарантия на ремонт?")],
+)
+def test_the_section_headed_by_the_question_is_quoted(engine: AskEngine, locale: str, message: str) -> None:
+    (turn,) = talk(engine, locale, [message])
+    assert (turn.outcome, sources(turn)) == ("answered", {"service_centre.md"})
+    assert "6 m" in turn.reply.text or "6 мес" in turn.reply.text
+
+
+@pytest.mark.parametrize(
+    ("locale", "messages"),
+    [
+        ("en", ["warranty", "delivery"]),
+        ("en", ["how do I return a product?", "payment"]),
+        ("ru", ["гарантия", "доставка"]),
+        ("ru", ["как вернуть товар?", "оплата"]),
+    ],
+)
+def test_a_new_topic_in_one_word_leaves_the_last_one(engine: AskEngine, locale: str, messages: Sequence[str]) -> None:
+    assert talk(engine, locale, messages)[-1].reply == talk(engine, locale, messages[-1:])[0].reply
+
+
+@pytest.mark.parametrize(("locale", "plea"), [("en", "doesn't work"), ("en", "help"), ("ru", "помогите")])
+def test_topics_offered_after_a_plea_are_answered_when_chosen(engine: AskEngine, locale: str, plea: str) -> None:
+    (asked,) = talk(engine, locale, [plea])
+    assert asked.reply.clarification
+    for topic in asked.reply.clarification:
+        assert talk(engine, locale, [plea, topic])[1].outcome in SHOWN, topic
