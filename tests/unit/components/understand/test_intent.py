@@ -340,6 +340,26 @@ def test_a_doubtful_kind_of_small_talk_is_not_chosen(
     assert (doubt.intent, doubt.kind) == ("chitchat", "chitchat")
 
 
+def test_a_problem_that_sounds_like_small_talk_is_none(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meant(monkeypatch, "plea")
+    assert classifier.run(question="no sound at all")["fixed"].intent == "chitchat"
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, {"sound": 2}, {}))
+    read = classifier.run(question="no sound at all")
+    assert "fixed" not in read
+    assert read["doubt"].kind == PLEA
+    meant(monkeypatch, "acknowledgement")
+    assert classifier.run(question="no sound at all")["fixed"].intent == "chitchat"
+
+
+@pytest.mark.parametrize(
+    "question", ["thanks, where is the store?", "понял, спасибо. где магазин?", "благодарю, и ещё вопрос: где вы"]
+)
+def test_a_question_after_thanks_is_no_small_talk(classifier: IntentClassifier, question: str) -> None:
+    assert read_as(classifier, question).intent == "answerable"
+
+
 @pytest.mark.parametrize(
     ("label", "kind"), [("plea", "plea"), ("complaint", "complaint"), ("irrelevant", "irrelevant")]
 )
