@@ -38,6 +38,8 @@ _ACKNOWLEDGEMENT = re.compile(
 )
 """Replies to the answer before, up to the next word, which is `next` if no mark is between."""
 _JOINED = re.compile(rf"{_CONJUNCTION}\b[\s,]*", re.IGNORECASE)
+_REACH = 3
+"""Words after an acknowledgement among which a question has its question word."""
 _THANKS = re.compile(
     r"(?:thanks?|thank you|thx|cheers|(?:best |kind )?regards|(?:заранее )?(?:спасибо|благодарю)|с уважением)\b.{0,40}",
     re.IGNORECASE,
@@ -80,8 +82,9 @@ def asks(clause: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def to_the_point(message: str) -> str:
-    """Return the message without greetings, thanks, polite openings, and replies before a question; unchanged if nothing
-    else is left. "OK thanks, and how much is delivery?" becomes "how much is delivery?".
+    """Return the message without greetings, thanks, polite openings, and acknowledgements before a question.
+
+    "OK thanks, and how much is delivery?" becomes "how much is delivery?". Unchanged if nothing else is left.
     """
     message = _without_acknowledgement(message)
     sentences = [message[start:end] for start, end in sentence_spans(message)]
@@ -102,8 +105,11 @@ def _without_acknowledgement(message: str) -> str:
         return message
     rest = message[match.end() :]
     following = match["next"]
-    goes_on = following is None or _JOINED.fullmatch(following) or fold(following) in ASKING
-    return _without_conjunction(rest) if goes_on and asks(rest) else message
+    # "Хорошо ли она сушит?" is one question.
+    goes_on = following is None or _JOINED.fullmatch(following) or fold(following) in ASKING - {"ли"}
+    # "Great, three weeks of waiting, where is it?" is sarcasm, which the first word shows.
+    at_once = _JOINED.match(rest) or _asks_in_words(" ".join(rest.split()[:_REACH]))
+    return _without_conjunction(rest) if goes_on and at_once and asks(rest) else message
 
 
 def _without_conjunction(clause: str) -> str:
