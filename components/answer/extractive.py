@@ -133,10 +133,11 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
     if len(parts) == 1:
         return spans, ""
 
-    # A part for each choice of words of the query that is covered somewhere.
+    # A part for each choice of words of the query that is covered somewhere: the first with a fitting heading, or the
+    # first of all.
     covering: dict[frozenset[str], int] = {}
-    for place, part in enumerate(parts):
-        said = stems(passage.text[part[0][0] : part[-1][1]]) if part else ()
+    for place in sorted(range(len(parts)), key=lambda place: not _is_headed(passage, parts[place], query)):
+        said = stems(passage.text[parts[place][0][0] : parts[place][-1][1]]) if parts[place] else ()
         covering.setdefault(frozenset(said).intersection(query.weights), place)
     shares = {place: round(sum(query.weights[stem] for stem in words), 6) for words, place in covering.items()}
     best = max(shares, key=shares.__getitem__)
@@ -147,6 +148,13 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
         return [span for part in parts for span in part], ""
     # The citation names the section, so the quotation needs no heading above it.
     return parts[best][1:], passage.text[slice(*parts[best][0])].lstrip("# ")
+
+
+def _is_headed(passage: Passage, part: Sequence[tuple[int, int]], query: Query) -> bool:
+    """Return whether the heading of a part has no other words than the query."""
+    heading = passage.text[slice(*part[0])] if part else ""
+    headed = stems(heading) if HEADING_MARK.match(heading) else ()
+    return bool(headed) and set(headed) <= query.weights.keys()
 
 
 def _entries(

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from components.judge.terms import analyse
 from components.language.asking import ASKING
 from components.language.captions import innermost
+from components.language.marks import HEADING_LINE
 from components.language.normalise import fold
 from components.language.words import all_words, stems
 from components.language.words import analyse as analyse_word
@@ -59,6 +60,13 @@ such questions are rare."""
 
 _OTHER = 3.0
 """Log-odds against a passage whose heading asks something else about the subject, set by hand for the same reason."""
+
+_HEADED = 2.0
+"""Log-odds for a passage with a heading line that says just what the query asks. Set by hand: of a section that was
+merged with its neighbours, the heading is one line among others."""
+
+_FEWEST_HEADED = 2
+"""Least number of content words of such a heading: a single word asks nothing."""
 
 _QUESTIONS = ASKING | {"что"}
 """Words that open a heading in the form of a question."""
@@ -106,6 +114,7 @@ def judge(query: Query, passages: Sequence[Passage], by_meaning: bool = True) ->
     odds -= [_DENIED * bool(denials & _assumed(innermost(passage.heading))) for passage in passages]
     odds -= [_DENIED * _denies_other(query.search, passage, passages) for passage in passages]
     odds -= [_OTHER * _asks_otherwise(query.search, passage) for passage in passages]
+    odds += [_HEADED * _is_headed(query.search, passage) for passage in passages]
     strict = 0 < len(query.codes) <= STRICT_CODES
     scores = []
     for passage, row, odd in zip(passages, signals.tolist(), odds.tolist(), strict=True):
@@ -251,6 +260,29 @@ def _asks_otherwise(query: str, passage: Passage) -> bool:
     is_question = fold(all_words(heading)[0]) in _QUESTIONS
     denies = bool(_denied(heading)) and not _NOT.search(query)
     return is_question and (denies or asked.isdisjoint(headed))
+
+
+def _is_headed(query: str, passage: Passage) -> bool:
+    """Return whether a heading within the passage has the words of the query, and no others, and asks nothing else.
+
+    "Is there a warranty on the repair?" is answered under "Warranty on repairs", not under "Warranty repair times". The
+    heading above a passage is a signal already (`about`).
+    """
+    asked = frozenset(stems(query))
+    asking = _asking(query)
+    for match in HEADING_LINE.finditer(passage.text):
+        heading = match[1]
+        headed = frozenset(stems(heading))
+        if len(headed) >= _FEWEST_HEADED and headed == asked:
+            is_same = not asking or not _asking(heading) or bool(asking & _asking(heading))
+            if is_same and _denied(query) == _denied(heading):
+                return True
+    return False
+
+
+@lru_cache(maxsize=3_000)
+def _asking(text: str) -> frozenset[str]:
+    return ASKING.intersection(map(fold, all_words(text)))
 
 
 @lru_cache(maxsize=3_000)

@@ -177,7 +177,6 @@ def test_only_a_demand_to_cancel_goes_to_a_person(engine: AskEngine, locale: str
     [
         ("en", ["thanks, and how much is delivery?"], "delivery.md"),
         ("en", ["how do I return a product", "great thanks and how much is delivery?"], "delivery.md"),
-        ("en", ["how much is delivery", "ok thanks, so how do I return a product?"], "returns.md"),
         ("ru", ["спасибо, а сколько стоит доставка?"], "delivery.md"),
         ("ru", ["как вернуть товар", "понятно, а сколько стоит установка?"], "installation.md"),
         ("ru", ["благодарю, и ещё вопрос: где вы находитесь"], "contacts.md"),
@@ -189,37 +188,6 @@ def test_a_question_after_thanks_is_answered(
     turn = talk(engine, locale, messages)[-1]
     assert turn.outcome == "answered"
     assert sources(turn) == {source}
-
-
-@pytest.mark.parametrize(
-    ("locale", "message", "expected"),
-    [
-        ("en", "delivery and return costs", {"delivery.md", "returns.md"}),
-        ("ru", "цена доставки и установки", {"delivery.md", "installation.md"}),
-        ("ru", "сколько стоит доставка, как вернуть товар?", {"delivery.md", "returns.md"}),
-    ],
-)
-def test_two_things_in_a_few_words_are_both_answered(
-    engine: AskEngine, locale: str, message: str, expected: set[str]
-) -> None:
-    (turn,) = talk(engine, locale, [message])
-    assert turn.outcome in SHOWN
-    assert sources(turn) == expected
-
-
-@pytest.mark.parametrize(
-    ("locale", "message"),
-    [
-        ("en", "powder or gel, which is better?"),
-        ("en", "which is better, powder or capsules?"),
-        ("ru", "порошок или гель, что лучше?"),
-        ("ru", "что лучше взять, «Стандарт» или «Семья»?"),
-    ],
-)
-def test_a_choice_that_no_section_makes_is_offered_articles(engine: AskEngine, locale: str, message: str) -> None:
-    (turn,) = talk(engine, locale, [message])
-    assert turn.outcome not in SHOWN
-    assert turn.reply.articles
 
 
 @pytest.mark.parametrize(

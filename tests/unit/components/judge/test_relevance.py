@@ -126,3 +126,17 @@ def test_a_heading_that_opens_with_a_preposition_is_no_other_question() -> None:
     section = passage("Доставим за два дня.", "section", title="Доставка", heading="По России")
     scores = judged("доставка?", section, replace(section, chunk_id="same", heading="Россия"))
     assert scores["section"].probability == pytest.approx(scores["same"].probability, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "other"),
+    [
+        ("warranty on repairs", "## Repair prices\n\n900.\n\n## Warranty on repairs\n\nSix months.", "Repair times"),
+        ("сколько гарантия на ремонт?", "## Цены\n\n900.\n\n## Гарантия на ремонт\n\nПолгода.", "Сроки ремонта"),
+    ],
+)
+def test_a_section_headed_by_the_question_is_more_probable(question: str, text: str, other: str) -> None:
+    sections = passage(text, "headed"), passage(text, "other", heading=other)
+    unlike = passage(text.replace("Warranty on", "Paying for").replace("Гарантия на", "Оплата за"), "unlike")
+    scores = judged(question, *sections, unlike)
+    assert scores["headed"].probability > 2 * scores["unlike"].probability
