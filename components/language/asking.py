@@ -105,8 +105,8 @@ def _without_acknowledgement(message: str) -> str:
         return message
     rest = message[match.end() :]
     following = match["next"]
-    # "Хорошо ли она сушит?" is one question.
-    goes_on = following is None or _JOINED.fullmatch(following) or fold(following) in ASKING - {"ли"}
+    # "Хорошо ли она сушит?" and "хорошо, когда тихо" go on.
+    goes_on = following is None or _JOINED.fullmatch(following) or fold(following) in ASKING - {"ли", "когда", "when"}
     # "Great, three weeks of waiting, where is it?" is sarcasm, which the first word shows.
     at_once = _JOINED.match(rest) or _asks_in_words(" ".join(rest.split()[:_REACH]))
     return _without_conjunction(rest) if goes_on and at_once and asks(rest) else message

@@ -12,7 +12,7 @@ from components.language.asking import to_the_point
 from components.language.captions import innermost
 from components.language.normalise import clean
 from components.language.recovery import recover, vocabulary_of
-from components.language.words import stems, words
+from components.language.words import stems
 from components.passages import relevance, to_passage
 from components.retrieve.probe import Probe
 from components.retrieve.tools import ToolSearch
@@ -140,20 +140,13 @@ class QueryTransformer:
     def _readings(self, search: str, typed: str, history: list[Exchange]) -> list[str]:
         """Return the message with the topic of the conversation, and by itself; empty without a topic."""
         topic = "" if self.condenser is not None else last_topic(history)
-        if not topic or self._is_title(typed):
+        if not topic:
             return []
         # The last reply said that the knowledge base lacks the code.
         for code in strict_codes(topic):
             if _absent_codes((code,)):
                 topic = re.sub(re.escape(code), "", topic, flags=re.IGNORECASE)
         return _distinct((f"{topic} {typed}", typed) if re.search(r"\w", topic) else (typed,), excluding=search)
-
-    def _is_title(self, typed: str) -> bool:
-        """Return whether a message only names the subject of an article, which is a new topic: "delivery"."""
-        topic = named(typed)
-        if not topic or len(topic) != len(words(typed)):
-            return False
-        return any(topic <= frozenset(stems(to_passage(one).title)) for one in self.probe.ranked(typed))
 
     def _stands_alone(self, typed: str, completed: str) -> bool:
         """Return whether the knowledge base answers the question as typed, or has its very topic as a heading."""

@@ -200,19 +200,6 @@ def test_the_section_headed_by_the_question_is_quoted(engine: AskEngine, locale:
     assert "6 m" in turn.reply.text or "6 мес" in turn.reply.text
 
 
-@pytest.mark.parametrize(
-    ("locale", "messages"),
-    [
-        ("en", ["warranty", "delivery"]),
-        ("en", ["how do I return a product?", "payment"]),
-        ("ru", ["гарантия", "доставка"]),
-        ("ru", ["как вернуть товар?", "оплата"]),
-    ],
-)
-def test_a_new_topic_in_one_word_leaves_the_last_one(engine: AskEngine, locale: str, messages: Sequence[str]) -> None:
-    assert talk(engine, locale, messages)[-1].reply == talk(engine, locale, messages[-1:])[0].reply
-
-
 @pytest.mark.parametrize(("locale", "plea"), [("en", "doesn't work"), ("en", "help"), ("ru", "помогите")])
 def test_topics_offered_after_a_plea_are_answered_when_chosen(engine: AskEngine, locale: str, plea: str) -> None:
     (asked,) = talk(engine, locale, [plea])
