@@ -4,7 +4,9 @@ import asyncio
 import threading
 import tracemalloc
 from asyncio import Event, Semaphore, wait_for
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -14,7 +16,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import app
-from pipelines import fair_requests
+from pipelines import fair_requests, in_progress
 from pipelines.ask.chats import transcript
 from pipelines.ask.help_centre import Found, HelpCentre
 from pipelines.fair_requests import MOST_CHANGES, MOST_READS, give_up_turn
@@ -31,6 +33,7 @@ from tests.service.serving import in_force
 from tests.turns import question_in_work
 from tests.unit.pipelines.test_gate import gate_of
 from ui.api import records
+from ui.help import pages as help_pages
 
 PATH = "/things/exact"
 
@@ -162,7 +165,13 @@ async def test_searches_beside_another_tenant_pause_however_short(monkeypatch: p
 
 
 async def test_searches_of_a_help_centre_take_turns(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    searched, go = list[str](), threading.Event()
+    searched, waiting, go = list[str](), list[tuple[str, str]](), threading.Event()
+
+    @contextmanager
+    def counted(counts: Counter[tuple[str, str]], key: tuple[str, str]) -> Iterator[None]:
+        with in_progress.counted(counts, key):
+            waiting.append(key)
+            yield
 
     def search(_: HelpCentre, words: str) -> tuple[Found, ...]:
         searched.append(words)
@@ -170,6 +179,7 @@ async def test_searches_of_a_help_centre_take_turns(installation: Settings, monk
         return ()
 
     monkeypatch.setattr(HelpCentre, "search", search)
+    monkeypatch.setattr(help_pages, "counted", counted)
     add_site(installation, ATTACKER, "site_searched")
     add_site(installation, VICTIM, "site_beside")
     with in_force(installation):
@@ -188,9 +198,8 @@ async def test_searches_of_a_help_centre_take_turns(installation: Settings, monk
             for address in range(4):
                 for _ in range(5):
                     pending.append(asyncio.create_task(seen("/help/site_searched?q=slow", f"127.9.0.{address}")))
-                while len(searched) == 0:
-                    await asyncio.sleep(0.01)
-                await asyncio.sleep(0.1)
+                while not searched or waiting.count((ATTACKER, "")) < len(pending):
+                    await asyncio.sleep(0)
                 if address == 0:
                     assert await refusal("127.9.0.0") == 503
             assert await refusal("127.9.0.5") == 503
