@@ -40,7 +40,7 @@ from pipelines.gate import Gate, Shares
 from pipelines.in_progress import MOST_OPEN
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
-from pipelines.routes import OpenRouter, Route
+from pipelines.routes import OpenRouter, Route, opens
 from settings import Settings, get_settings
 from tenants import index
 from tenants.access import installation, quotas
@@ -298,11 +298,13 @@ def _health(settings: Settings) -> OpenRouter:
     endpoints = OpenRouter(None, tags=["health"])
 
     @endpoints.get("/healthz")
+    @opens(probe=True)
     async def healthz() -> Response:
         """Liveness probe: the process answers."""
         return JSONResponse({"status": "ok"})
 
     @endpoints.get("/readyz")
+    @opens(probe=True)
     async def readyz() -> Response:
         """Readiness probe: the pipelines are warm, the records are readable, and this service owns the index."""
         if shutdown.announced():

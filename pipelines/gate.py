@@ -199,7 +199,8 @@ class _GatedRequest:
         request_bodies.check_fields(self.scope.get("query_string", b""), self.headers)
         if self.route.scope is None:
             self.is_paced = True
-            await self.gate.in_progress.pace(self._address())
+            if not self.route.probe:
+                await self.gate.in_progress.pace(self._address())
             await self._pass_on(self.route)
             return
         by_cookie = "authorization" not in self.headers and desk_gate.presented(self.headers) != ""

@@ -21,7 +21,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from components.models import breaker
-from pipelines.routes import OpenRouter
+from pipelines.routes import OpenRouter, opens
 from pipelines.turn_counters import REGISTRY
 from settings import Settings
 from tenants import index
@@ -103,6 +103,7 @@ def router(settings: Settings, waiting: Callable[[], int]) -> OpenRouter:
     now.register(_Now(waiting))
 
     @made.get(PATH)
+    @opens(probe=True)
     def metrics(request: Request) -> Response:
         """Metrics in the text format of Prometheus."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")

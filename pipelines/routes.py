@@ -35,6 +35,7 @@ class Route:
     `Reads`. Every endpoint that occupies a thread does, and so must a coroutine that reads or writes records unless a
     `Pool` bounds it. A `notice`, such as of typing, has separate turns: replies do not wait for it. A route that
     `follows` is a stream of events that goes on until its reader leaves: few are open at once, see `InProgress`.
+    A `probe` is never made to wait: an orchestrator that gets no answer would restart a healthy service.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
@@ -50,6 +51,7 @@ class Route:
     takes_turns: bool = False
     notice: bool = False
     follows: bool = False
+    probe: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
     per_minute: int = 0

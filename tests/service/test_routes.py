@@ -9,6 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute, APIRouter
 from jsonschema import Draft202012Validator
+from pydantic import SecretStr
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
@@ -85,6 +86,12 @@ def test_the_gates_route_table_matches_this_test(installation: Settings) -> None
     routes = app.create_app(installation).state.open_routes
     table = {(route.method, route.path): route.scope for route in routes if not is_desk(route)}
     assert table == dict.fromkeys(OPEN) | {route: case.scope for route, case in SCOPED.items()}
+
+
+def test_probes_are_never_paced(installation: Settings) -> None:
+    installation = installation.model_copy(update={"metrics_token": SecretStr("t" * 32)})
+    routes = app.create_app(installation).state.open_routes
+    assert {route.path for route in routes if route.probe} == {"/healthz", "/readyz", "/metrics"}
 
 
 def test_the_description_lists_exactly_the_open_routes(anybody: httpx.Client, installation: Settings) -> None:

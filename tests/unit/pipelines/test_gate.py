@@ -34,6 +34,7 @@ class Body(BaseModel):
 
 ROUTES = (
     Route("GET", "/open"),
+    Route("GET", "/healthz", probe=True),
     Route("POST", "/ask/run", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/broken", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/crash", scope="ask", body=Body, limit=LIMIT),
@@ -50,7 +51,7 @@ ROUTES = (
 
 async def inner(scope: Scope, receive: Receive, send: Send) -> None:
     answer: ASGIApp
-    if scope["path"] == "/open":
+    if scope["path"] in ("/open", "/healthz"):
         answer = PlainTextResponse("open")
     elif scope["path"] == "/broken":
         answer = JSONResponse({"detail": "Pipeline execution failed: secret"}, 500)
@@ -473,6 +474,7 @@ async def test_requests_without_a_token_wait_beyond_a_rate(monkeypatch: pytest.M
 
     assert await answered("203.0.113.1", "/open", {}) == 5
     assert await answered("203.0.113.1", "/nothing", {}) == 0
+    assert await answered("203.0.113.1", "/healthz", {}) == 20
     assert await answered("203.0.113.2", "/nothing", {}) == 5
     assert await answered("203.0.113.3", "/things/exact", {"Authorization": "Bearer bad"}) == 5
 
