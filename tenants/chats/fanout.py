@@ -3,8 +3,8 @@
 An announcement carries no content: watchers read the messages after the last one they have, so a lost, duplicate or
 late announcement only costs time. Typing and presence are signals: announced and never stored.
 
-Threat: thousands of event streams that all wake at each of a tenant's changes. So the more watchers a tenant has, the
-longer each one rests after news; all of them wake at the same moments, so that they can share what they read.
+Threat: thousands of event streams that all wake at each of a tenant's changes. So the more watchers of a tenant have
+news, the longer each one rests after it; all of them wake at the same moments, so that they can share what they read.
 """
 
 import asyncio
@@ -13,7 +13,9 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from threading import Lock
+from time import monotonic
 from typing import Literal, TypeAlias
 
 from settings import Settings
@@ -24,7 +26,11 @@ Kind: TypeAlias = Literal["changed", "typing", "presence", "roll_call"]
 
 _CHANNEL = "chats"
 _WAKE_SECONDS = 0.004
-"""Rest of a watcher after news, for each watcher of its tenant: together they wake 250 times a second."""
+"""Rest of a watcher after news, for each watcher of its tenant that has had some lately: together they wake 250 times
+a second.
+"""
+_LATELY_SECONDS = 4.0
+"""As long as a thousand watchers rest. Silent ones cost nothing, so they delay no news."""
 
 _MAX_SIGNALS = 64
 """Signals that wait for one watcher. Of a slow one the oldest are dropped: they are out of date anyway."""
@@ -72,12 +78,13 @@ class Watcher:
         signals = tuple(self._signals)
         self._signals.clear()
         if changed or signals:
-            rest = _WAKE_SECONDS * _OPEN[self.tenant_id]
+            rest = _WAKE_SECONDS * _with_news(self)
             self._rests_until = (self.loop.time() // rest + 1) * rest
         return changed, signals
 
     def receive(self, announcement: Announcement | None) -> None:
         """Add an announcement. None: some may have been missed, so read again."""
+        _note_news(self)
         if announcement is None:
             self._changed.add(self.chat_id or "")
         elif announcement.kind == "changed":
@@ -90,6 +97,8 @@ class Watcher:
 _WATCHERS: dict[tuple[str, str | None], set[Watcher]] = {}
 _OPEN: Counter[str] = Counter()
 """Watchers of each tenant."""
+_NEWS: defaultdict[str, dict[Watcher, float]] = defaultdict(dict)
+"""Watchers of each tenant that have had news, the latest last, and when."""
 _VERSIONS: Counter[str] = Counter()
 """Changes of each tenant's chats; of the empty name, moments when changes of any tenant may have been missed."""
 _LOCK = Lock()
@@ -119,9 +128,28 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
     finally:
         with _LOCK:
             _OPEN[watcher.tenant_id] -= 1
+            _NEWS[watcher.tenant_id].pop(watcher, None)
             _WATCHERS[key].discard(watcher)
             if not _WATCHERS[key]:
                 del _WATCHERS[key]
+
+
+def _note_news(watcher: Watcher) -> None:
+    with _LOCK:
+        if watcher in _WATCHERS.get((watcher.tenant_id, watcher.chat_id), ()):
+            news = _NEWS[watcher.tenant_id]
+            news.pop(watcher, None)
+            news[watcher] = monotonic()
+
+
+def _with_news(watcher: Watcher) -> int:
+    """Return how many watchers of its tenant have had news lately, this one included."""
+    since = monotonic() - _LATELY_SECONDS
+    with _LOCK:
+        news = _NEWS[watcher.tenant_id]
+        for one in list(takewhile(lambda one: news[one] < since, news)):
+            del news[one]
+        return max(1, len(news))
 
 
 def announce(announcement: Announcement, settings: Settings | None = None) -> None:

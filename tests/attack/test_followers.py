@@ -105,4 +105,21 @@ async def test_the_streams_of_a_tenant_seldom_wake_and_then_together(monkeypatch
             one.cancel()
         # At once, and then every half second.
         assert len(woken) <= 4 * STREAMS
+        assert len(woken) >= 2 * STREAMS
         assert shared_reads.poll_seconds() == max(shared_reads.POLL_SECONDS, STREAMS / 10)
+
+
+async def test_silent_streams_delay_no_news() -> None:
+    """With a thousand open widgets, a message after a notice of typing was shown three seconds late."""
+    loop = asyncio.get_running_loop()
+    with acting_as(STAFF), ExitStack() as stack:
+        for number in range(999):
+            stack.enter_context(fanout.watching(f"silent {number}"))
+        watcher = stack.enter_context(fanout.watching("chat"))
+        fanout.announce(Announcement(ATTACKER, "chat", "typing"))
+        await watcher.wait(5)
+        fanout.announce(Announcement(ATTACKER, "chat"))
+        asked = loop.time()
+        changed, _ = await watcher.wait(5)
+        assert changed == {"chat"}
+        assert loop.time() - asked < 0.1
