@@ -39,6 +39,42 @@ def test_a_sentence_about_the_same_matter_is_shown_wherever_it_stands() -> None:
     assert "Room 24" not in said
 
 
+@pytest.mark.parametrize(
+    ("claim", "decides", "restricts"),
+    [
+        ("A guest may bring a dog.", "A guest may bring a dog.", "In August this rule does not apply."),
+        ("You can cancel a booking.", "You can cancel a booking.", "Once it is paid, this is no longer possible."),
+        ("Вещь можно вернуть.", "Вещь можно вернуть.", "Исключение: бельё и косметика."),
+        ("Тариф стоит 490 рублей в месяц.", "Тариф стоит 490 рублей в месяц.", "С 1 марта цена повышена до 690."),
+        (
+            "Оплата картой принимается в магазине и при доставке.",
+            "Оплата картой принимается в магазине.",
+            "Оплатить картой курьеру нельзя.",
+        ),
+    ],
+)
+def test_a_restriction_is_shown_wherever_it_stands(claim: str, decides: str, restricts: str) -> None:
+    said = shown(" ".join([decides, *FILLER, restricts]), claim)
+    assert restricts in said
+    assert "Room 24" not in said
+
+
+def test_footnotes_of_a_table_are_shown() -> None:
+    rows = "\n".join(f"| Plan {n} | {n}00 roubles* |" for n in range(1, 20))
+    notes = "* For new customers.\n\n** Old ones pay more."
+    said = shown(f"| plan | price |\n|---|---|\n{rows}\n\n{notes}\n\n{' '.join(FILLER)}", "Plan 3 costs 300 roubles.")
+    assert "For new customers" in said
+    assert "Old ones pay more" in said
+    assert "Room 24" not in said
+
+
+def test_a_claim_about_everything_is_checked_against_all() -> None:
+    text = among_filler("Since June we deliver to Leeds as well.")
+    assert shown(f"Delivery is to London. {text}", "Delivery is to London only.") == shown(
+        f"Delivery is to London. {text}", "Zebras."
+    )
+
+
 def test_what_a_claim_joins_is_shown_from_all_its_places() -> None:
     text = "The fee is 300 roubles. " + " ".join(FILLER) + " Ask Marina at the reception."
     said = shown(text, "The fee is 300 roubles, and Marina takes it.")
