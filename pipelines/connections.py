@@ -96,6 +96,13 @@ class BoundedConnection(H11Protocol):
         self._due = min(self._due + len(data) / LEAST_RATE, self.loop.time() + SILENCE_SECONDS)
         super().data_received(data)
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse an invalid request, or only close the connection if an answer to it has begun already."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def pause_writing(self) -> None:
         self._unsent_since = self.loop.time()
         super().pause_writing()

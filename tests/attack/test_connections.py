@@ -87,6 +87,7 @@ class Listener:
     def __init__(self) -> None:
         self.go = asyncio.Event()
         self.go.set()
+        self.reads = True
         self.state = ServerState()
         self.config = uvicorn.Config(self._application, interface="asgi3", log_config=None, lifespan="off", ws="none")
         self.config.load()
@@ -103,7 +104,7 @@ class Listener:
             connection.connection_lost(None)
 
     async def _application(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await Request(scope, receive).body()
+        body = await Request(scope, receive).body() if self.reads else b""
         await self.go.wait()
         await Response(body)(scope, receive, send)
 
@@ -193,6 +194,17 @@ async def test_many_headers_or_chunks_are_refused(listener: Listener, sent: byte
     connection.data_received(sent)
     assert await happens(line.answered)
     assert line.written.startswith(b"HTTP/1.1 400")
+
+
+async def test_many_chunks_after_an_answer_only_close_the_connection(listener: Listener) -> None:
+    """Each wrote a fatal error to the log."""
+    listener.reads = False
+    connection, line = listener.connect()
+    connection.data_received(CHUNKED)
+    assert await happens(line.answered)
+    connection.data_received(b"1\r\na\r\n" * 1_000)
+    assert await happens(line.aborted)
+    assert line.written.count(b"HTTP/1.1") == 1
 
 
 async def test_usual_headers_and_chunks_are_read(listener: Listener) -> None:
