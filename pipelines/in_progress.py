@@ -25,7 +25,7 @@ MOST_OPEN_OF_VISITOR = 25
 MOST_FOLLOWED, MOST_FOLLOWED_BY_VISITORS = 500, 1_000
 """Streams of events that the staff of a tenant, and its visitors, have open at once."""
 
-MOST_FOLLOWED_BY_ONE, MOST_FOLLOWED_BY_VISITOR, MOST_FOLLOWED_FROM_ADDRESS = 100, 10, 100
+MOST_FOLLOWED_BY_ONE, MOST_FOLLOWED_BY_VISITOR, MOST_FOLLOWED_FROM_ADDRESS = 100, 10, 500
 """The same of one operator or token's subject, of one visitor, and of the visitors at one address who have not signed
 in. The tabs of a browser share a stream.
 """

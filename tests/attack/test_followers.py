@@ -41,7 +41,7 @@ def visitor(number: int, sender: str = "") -> Tenant:
 def test_few_streams_are_open_at_once() -> None:
     counts = InProgress()
     assert opened(counts, *[visitor(1)] * 100) == in_progress.MOST_FOLLOWED_BY_VISITOR
-    same_address = [visitor(number, "203.0.113.1") for number in range(500)]
+    same_address = [visitor(number, "203.0.113.1") for number in range(1_000)]
     assert opened(counts, *same_address) == in_progress.MOST_FOLLOWED_FROM_ADDRESS
     signed_in = [visitor(number, f"visitor {number}") for number in range(2_000)]
     assert opened(counts, *signed_in) == in_progress.MOST_FOLLOWED_BY_VISITORS

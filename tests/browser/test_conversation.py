@@ -202,6 +202,15 @@ def test_rate_limited_stream_says_so_and_goes_on(opened: Page, service: FakeServ
     expect(opened.locator(".banner")).to_have_count(0)
 
 
+def test_messages_arrive_while_every_stream_is_refused(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    service.refused_paths, service.refusal = {"/chats/chat-1/events"}, (429, "rate_limited")
+    service.cut()
+    service.add("operator", "Здравствуйте, это Анна.")
+    expect(opened.get_by_text("это Анна")).to_be_visible()
+
+
 def test_delayed_answer_is_announced_in_place_of_the_search(opened: Page, service: FakeService) -> None:
     ask(opened, "Вопрос")
     service.wait_for("customer")

@@ -88,6 +88,8 @@ export class Connection {
         }
         if (problem instanceof Problem && problem.status === 429) wait = problem.retryAfter || UNKNOWN_WAIT_SECONDS;
       }
+      // If too many streams are open, each attempt at least reads the messages.
+      if (wait) await this.poll(this.handlers.last()).catch(() => undefined);
       if (this.ended.signal.aborted) return;
       if (!shared && document.visibilityState !== 'visible') continue;
       this.linked(wait ? 'limited' : 'offline');
