@@ -22,7 +22,7 @@ POLL_SECONDS = 15.0
 _POLL_EACH_SECONDS = 0.1
 """The same for each stream of the tenant: together they check ten times a second at most."""
 
-_READING = Pool("chat-streams", 4, turns=1)
+_READING = Pool("chat-streams", 8, turns=2)
 _READS: dict[Hashable, "asyncio.Future[Any]"] = {}  # of values of every kind
 
 
