@@ -211,6 +211,21 @@ async def test_searches_of_a_help_centre_take_turns(installation: Settings, monk
         assert set(await asyncio.gather(*pending)) == {200}
 
 
+async def test_a_search_given_up_early_holds_no_turn(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(HelpCentre, "search", lambda *_: ())
+    add_site(installation, ATTACKER, "site_left")
+    with in_force(installation):
+        transport = httpx.ASGITransport(app.create_app(installation), client=("127.9.0.9", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
+            with question_in_work():
+                left, waiting = (asyncio.create_task(client.get("/help/site_left?q=quick")) for _ in range(2))
+                await asyncio.sleep(1)
+                left.cancel()
+                await asyncio.sleep(0.1)
+            assert (await wait_for(waiting, 10)).status_code == 200
+
+
 async def test_a_verification_of_the_audit_holds_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.0)
     go = threading.Event()

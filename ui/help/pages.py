@@ -216,8 +216,8 @@ class _Pages:
             for key in bounds:
                 stack.enter_context(counted(self._searches, key))
             turn = self._reads.turn_of(tenant_id, is_search=True)
-            await turn.begin()
             stack.callback(turn.end)
+            await turn.begin()
             return await self._runner.in_seat(partial(self._centre.search, words))
 
     def read(self, key: str, site: Site, *, thanks: bool) -> Response:
