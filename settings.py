@@ -37,7 +37,10 @@ class Settings(BaseSettings):
         description="Seconds between SIGTERM, when `/readyz` begins to refuse, and the end of connections.",
     )
     connections_per_address: int = Field(
-        500, ge=0, le=100_000, description="Open connections per address; 0, for a load balancer's address: unlimited."
+        500,
+        ge=0,
+        le=100_000,
+        description="Open connections per address; 0: unlimited. Name a load balancer in `OPORA_TRUSTED_PROXIES`, too.",
     )
     public_url: str = Field(
         "", pattern=_ADDRESS, description="Address by which browsers reach the service; empty: taken from each request."
