@@ -21,8 +21,8 @@ from pipelines.routes import OpenRouter, Route
 from ui.api import mcp_tool
 from ui.pages import Asset, sent
 
-_LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
-"""Rate-limited routes, besides questions."""
+_LIMITED = {f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate")}
+"""Rate-limited routes, besides questions, streams and routes without a token."""
 
 _REFS = "#/components/schemas/{model}"
 _SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -122,7 +122,7 @@ def _completed(operation: Json, route: Route) -> Json:
         statuses += ["400", "413", "415"]
     if route.scope == "ask":
         statuses += ["429", "504"]
-    if route.path in _LIMITED:
+    if route.path in _LIMITED or route.follows or (route.scope is None and not route.probe):
         statuses.append("429")
     if route.path.startswith(("/chats/", "/desk/")) and route.method == "POST":
         statuses.append("409")
