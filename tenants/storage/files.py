@@ -31,8 +31,8 @@ Kind: TypeAlias = Literal["uploads", "chat-files"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """Folders of the store; each has one folder for each tenant."""
 
-_BLOCK_BYTES = 8_000_000
-"""Part of an upload to S3, which takes at least 5 MB at a time."""
+_BLOCK_BYTES = 5_242_880
+"""Part of an upload to S3, the smallest that it takes: over a slow line, a larger one takes too long."""
 
 _S3_CONFIG = {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 0}}
 _S3_ATTEMPTS = 2
