@@ -36,11 +36,11 @@ from pipelines.background import Background
 from pipelines.connections import HEAD_BYTES, SeldomFilter, address_of, bounded, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.fair_requests import Reads
-from pipelines.gate import Gate, Shares
+from pipelines.gate import Gate
 from pipelines.in_progress import MOST_OPEN
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
-from pipelines.routes import OpenRouter, Route, opens
+from pipelines.routes import OpenRouter, Route, Shares, opens
 from settings import Settings, get_settings
 from tenants import index
 from tenants.access import installation, quotas

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from time import monotonic, perf_counter
 
@@ -24,7 +24,7 @@ from pipelines import desk_gate, problems, request_bodies
 from pipelines.connections import GRACE_SECONDS, counted_as
 from pipelines.fair_requests import Reads, Turn
 from pipelines.in_progress import FREE_BYTES, MOST_HELD_BYTES, MOST_OPEN, InProgress
-from pipelines.routes import Route, RouteTable
+from pipelines.routes import Route, RouteTable, Shares
 from tenants.access import revocations, token_uses, tokens
 from tenants.access.quotas import RateLimiter, RefusalLimiter
 from tenants.chats import sites
@@ -49,16 +49,6 @@ from tenants.desk import operator_sessions
 from tenants.desk.operator_sessions import SignedIn
 
 log = logging.getLogger("opora.gate")
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Factors of `Route.per_minute` for one visitor, for one address and for one site; 0: unlimited."""
-
-    visitor: int = 1
-    address: int = 10
-    site: int = 100
-
 
 RECHECK_SECONDS = 4.0
 """Time that a stream may go on after its token or session was revoked, and that a body may take to arrive unchecked."""
@@ -110,14 +100,14 @@ class Gate:
         most_open: int = MOST_OPEN,
         most_held: int = MOST_HELD_BYTES,
         limiter: RateLimiter | None = None,
-        shares: Shares = Shares(),
+        shares: Shares | None = None,
         refusals_per_minute: int = 0,
         reads: Reads | None = None,
     ) -> None:
         self.app = app
         self.in_progress = InProgress(most_open, most_held)
         self.limiter = limiter
-        self.shares = shares
+        self.shares = shares or Shares()
         self.refusals = RefusalLimiter(refusals_per_minute)
         self.reads = reads or Reads()
         self.routes = RouteTable(routes)

@@ -24,6 +24,15 @@ _CHANGES = "__opens__"
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """Factors of `Route.per_minute` for one visitor, for one address and for one site; 0: unlimited."""
+
+    visitor: int = 1
+    address: int = 10
+    site: int = 100
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """An open route. `scope` None: no token needed. `limit` is the largest body in bytes.
 

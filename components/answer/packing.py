@@ -3,7 +3,7 @@
 Only sentences that may be quoted are passed on; orders in a document, which ingest has marked, are not among them.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from components.ingest.tokens import count_tokens
 from components.language.texts import day
@@ -14,25 +14,20 @@ _HEAD = 200
 _RELATED = 600
 
 
-def formatted(number: int, passage: Passage, locale: str, shown: Collection[int] | None = None) -> str:
+def formatted(number: int, passage: Passage, locale: str) -> str:
     """Return a passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below.
 
     The place of the document comes before a title that another document has. A line in brackets says that the section
-    has more text before, within or after what is shown.
-
-    :param shown: places of the sentences to show; all by default.
+    has more text before, within or after the passage.
     """
-    places = range(len(passage.sentences)) if shown is None else sorted(shown)
-    begins_earlier = passage.begins_earlier or (places and places[0] > 0)
-    continues = passage.continues or (places and places[-1] < len(passage.sentences) - 1)
     names = (_line(passage.place), _line(passage.title) or _line(passage.source), _line(passage.heading))
     head = " › ".join(filter(None, names))
     dated = f" ({day(passage.updated_at, locale)})" if passage.updated_at else ""
     lines = [
         f"[{number}] source: {head}{dated}",
-        said_in("outcomes.passage.begins_earlier", locale) if begins_earlier else "",
-        quotable(passage, said_in("outcomes.passage.gap", locale), places),
-        said_in("outcomes.passage.continues", locale) if continues else "",
+        said_in("outcomes.passage.begins_earlier", locale) if passage.begins_earlier else "",
+        quotable(passage, said_in("outcomes.passage.gap", locale)),
+        said_in("outcomes.passage.continues", locale) if passage.continues else "",
     ]
     return "\n".join(filter(None, lines))
 
@@ -48,24 +43,21 @@ def fitting(passages: Sequence[Passage], budget: int, locale: str) -> list[Passa
     return kept
 
 
-def quotable(passage: Passage, gap: str = "", places: Sequence[int] | None = None) -> str:
+def quotable(passage: Passage, gap: str = "") -> str:
     """Return the passage's text without the sentences that may not be quoted.
 
     :param gap: the line to show in place of a part of the section that is left out.
-    :param places: the sentences to return, in order; all by default.
     """
     parts: list[str] = []
-    quoted_end, following = 0, 0
-    for place in range(len(passage.sentences)) if places is None else places:
-        start, end = passage.sentences[place]
+    quoted_end = 0
+    for start, end in passage.sentences:
         between = passage.text[quoted_end:start]
-        left_out = place > following and bool(parts)
-        if gap and (left_out or (passage.gap > 0 and quoted_end <= passage.gap <= start)):
+        if gap and passage.gap > 0 and quoted_end <= passage.gap <= start:
             parts.append(f"\n{gap}\n")
         else:
             parts.append(between if not between.strip() else "\n")
         parts.append(passage.text[start:end])
-        quoted_end, following = end, place + 1
+        quoted_end = end
     return "".join(parts).strip()
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from components.answer.drafts import topics
 from components.answer.packing import formatted
 from components.judge.claims import flat
-from components.judge.excerpts import sentences_to_check
 from components.judge.forms import ClaimsForm, EvaluationForm, GradesForm, Proposal, ProposalsForm
 from components.models.calls import Tier
 from components.models.chat import ChatModels
@@ -101,7 +100,7 @@ class LlmJudge(Nested):
             self.models.prompt("proposals" if rejected else "claims", locale),
             values={
                 "claims": block("claims", "\n".join(f"{n}. {_marked(claim)}" for n, claim in enumerate(claims, 1))),
-                "passages": block("passages", [_to_check(n, passages[n], claims, locale) for n in sorted(cited)]),
+                "passages": _numbered({n: passages[n] for n in sorted(cited)}, locale),
                 "rejected": block("rejected", _lines(approach.text for approach in rejected)),
             },
             step="claims",
@@ -149,12 +148,6 @@ def _proposals(form: ClaimsForm) -> Sequence[Proposal]:
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:
     return block("passages", [formatted(number, passage, locale) for number, passage in passages.items()])
-
-
-def _to_check(number: int, passage: Passage, claims: Sequence[Claim], locale: str) -> str:
-    """Return what a passage says about the claims that cite it."""
-    citing = [claim.text for claim in claims if number in claim.citations]
-    return formatted(number, passage, locale, sentences_to_check(passage, citing))
 
 
 def _lines(texts: Iterable[str]) -> str:

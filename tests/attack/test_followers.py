@@ -89,7 +89,8 @@ async def test_streams_of_two_chats_read_at_once(installation: Settings) -> None
     """After a restart, the last of 600 visitors waited five seconds for its messages."""
     both = Barrier(2, timeout=5)
     with in_force(installation), acting_as(STAFF):
-        await asyncio.gather(*(shared_reads.shared(both.wait, "chat", number) for number in range(2)))
+        places = await asyncio.gather(*(shared_reads.shared(both.wait, "chat", number) for number in range(2)))
+    assert sorted(places) == [0, 1]
 
 
 async def test_the_streams_of_a_tenant_seldom_wake_and_then_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ import threading
 import tracemalloc
 from asyncio import Event, Semaphore, wait_for
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
@@ -164,14 +164,20 @@ async def test_searches_beside_another_tenant_pause_however_short(monkeypatch: p
     await wait_for(turns.turn_of("acme", is_search=True).begin(), 5)
 
 
-async def test_searches_of_a_help_centre_take_turns(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    searched, waiting, go = list[str](), list[tuple[str, str]](), threading.Event()
+def begun_searches(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
+    """The searches of help centres that have begun, also those that wait for a turn."""
+    begun = Counter[tuple[str, str]]()
 
-    @contextmanager
-    def counted(counts: Counter[tuple[str, str]], key: tuple[str, str]) -> Iterator[None]:
-        with in_progress.counted(counts, key):
-            waiting.append(key)
-            yield
+    def counted(counts: Counter[tuple[str, str]], key: tuple[str, str]) -> AbstractContextManager[None]:
+        begun[key] += 1
+        return in_progress.counted(counts, key)
+
+    monkeypatch.setattr(help_pages, "counted", counted)
+    return begun
+
+
+async def test_searches_of_a_help_centre_take_turns(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched, begun, go = list[str](), begun_searches(monkeypatch), threading.Event()
 
     def search(_: HelpCentre, words: str) -> tuple[Found, ...]:
         searched.append(words)
@@ -179,7 +185,6 @@ async def test_searches_of_a_help_centre_take_turns(installation: Settings, monk
         return ()
 
     monkeypatch.setattr(HelpCentre, "search", search)
-    monkeypatch.setattr(help_pages, "counted", counted)
     add_site(installation, ATTACKER, "site_searched")
     add_site(installation, VICTIM, "site_beside")
     with in_force(installation):
@@ -198,7 +203,7 @@ async def test_searches_of_a_help_centre_take_turns(installation: Settings, monk
             for address in range(4):
                 for _ in range(5):
                     pending.append(asyncio.create_task(seen("/help/site_searched?q=slow", f"127.9.0.{address}")))
-                while not searched or waiting.count((ATTACKER, "")) < len(pending):
+                while not searched or begun[ATTACKER, ""] < len(pending):
                     await asyncio.sleep(0)
                 if address == 0:
                     assert await refusal("127.9.0.0") == 503
@@ -214,15 +219,17 @@ async def test_searches_of_a_help_centre_take_turns(installation: Settings, monk
 async def test_a_search_given_up_early_holds_no_turn(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 30.0)
     monkeypatch.setattr(HelpCentre, "search", lambda *_: ())
+    begun = begun_searches(monkeypatch)
     add_site(installation, ATTACKER, "site_left")
     with in_force(installation):
         transport = httpx.ASGITransport(app.create_app(installation), client=("127.9.0.9", 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
             with question_in_work():
                 left, waiting = (asyncio.create_task(client.get("/help/site_left?q=quick")) for _ in range(2))
-                await asyncio.sleep(1)
+                while begun[ATTACKER, ""] < 2:
+                    await asyncio.sleep(0)
                 left.cancel()
-                await asyncio.sleep(0.1)
+                await asyncio.gather(left, return_exceptions=True)
             assert (await wait_for(waiting, 10)).status_code == 200
 
 

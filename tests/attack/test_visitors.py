@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 import app
 from evaluation.benchmarks.attacks import SHOP
-from pipelines.gate import Shares
+from pipelines.routes import Shares
 from settings import Settings
 from tenants.access.quotas import RateLimiter
 from tenants.access.tokens import issue

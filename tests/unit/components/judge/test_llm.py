@@ -89,18 +89,6 @@ def test_only_cited_passages_are_sent() -> None:
     assert "Оплата картой" not in (models.messages[0][-1].text or "")
 
 
-def test_a_claim_is_checked_against_the_parts_about_its_matter() -> None:
-    towels = " ".join(f"Полотенца номера {n} стирают ночью в прачечной на первом этаже." for n in range(20, 30))
-    long = passage(f"Гарантия два года. {towels} Возврат 14 дней. {towels}", title="Правила")
-    models = ScriptedModels(claims={"claims": [fact(1), fact(2, quote="номера 25")]})
-    (first, second), _ = LlmJudge(models).check(CLAIMS, {1: long}, locale="ru", tier="fast")
-    asked = models.messages[0][-1].text or ""
-    assert "Гарантия два года." in asked
-    assert "Возврат 14 дней." in asked
-    assert "номера 25" not in asked
-    assert (first.quote, second.quote) == ("Гарантия два года.", "номера 25")
-
-
 def test_a_check_that_omits_a_claim_is_invalid() -> None:
     with pytest.raises(Malformed):
         checked(fact(1))
