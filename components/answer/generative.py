@@ -261,7 +261,7 @@ def draft_of(form: AnswerForm, passages: Sequence[Passage]) -> Draft:
 
 
 def _hit_section(document: Document) -> Document:
-    """Return a document of several sections with the sentences of the one that was found. A model reads them all."""
+    """Return a document with the sentences of the section that was found only. A model reads all its sections."""
     section = document.meta.get("hit_section")
     if not section:
         return document
