@@ -85,7 +85,7 @@ class Settings(BaseSettings):
         description="Secrets that encrypt stored data, newest first, separated by commas; empty: generated.",
     )
     backup_key: SecretStr = Field(
-        SecretStr(""), description="Passphrase of backups, or a key of age; `opora backup` and `opora restore` need it."
+        SecretStr(""), description="Passphrase of backups, or an age key; `opora backup` and `opora restore` need it."
     )
     erasure_journal: Path | None = Field(
         None, description="File in which every erasure is noted for `opora restore`; empty: one in the data folder."
