@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import local
+from threading import current_thread, local
 from traceback import extract_stack
 
 from settings import Settings
@@ -46,15 +46,16 @@ def _watched(settings: Settings | None) -> Iterator[None]:
 def _check_place() -> None:
     """Report a query where a slow database would block more than its caller.
 
-    On the event loop it blocks every request. Inside another session it needs a second connection, and if all
-    connections of the pool belong to threads that wait for a second one, none of them ever continues.
+    On the event loop it blocks every request, unless the loop is that of one turn, in the thread of its seat. Inside
+    another session it needs a second connection, and if all connections of the pool belong to threads that wait for a
+    second one, none of them ever continues.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         place = "inside another session" if _SESSIONS.open else ""
     else:
-        place = "on the event loop"
+        place = "" if current_thread().name.startswith("seat") else "on the event loop"
     if place:
         frames = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in extract_stack()[-12:-4]]
         log.error("%s: %s: %s", MISPLACED, place, " ".join(frames))

@@ -149,7 +149,7 @@ def test_a_full_disk_refuses_writes_and_allows_searches(monkeypatch: pytest.Monk
 
 
 def test_a_second_service_is_refused_until_the_first_ends() -> None:
-    look = "from settings import get_settings; from tenants.work import claims; claims.hold_index(get_settings())"
+    look = "from settings import get_settings; from tenants.work import locks; locks.hold_index(get_settings())"
     locks.hold_index(get_settings())
     locks.hold_index(get_settings())
     refused = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False)

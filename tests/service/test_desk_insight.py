@@ -199,7 +199,7 @@ def test_why_a_question_was_refused_is_said_in_words(
     staff = desk.staff("acme", {"Анна": "admin"})["Анна"]
     with httpx.Client(base_url=server.url, timeout=60) as client:
         headers = {"Authorization": f"Bearer {token('acme', 'ask')}"}
-        question = {"question": "Что означает код E77?"}
+        question = {"question": "Что означает код E66?"}
         asked = client.post("/ask/run", json=question, headers=headers).json()
         page, path = Browser(client, desk.secret_of(staff)), f"/desk/turns/{asked['turn_id']}"
         wait_until(lambda: page.get(path).status_code == 200)
