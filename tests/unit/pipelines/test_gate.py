@@ -459,7 +459,7 @@ async def test_a_reader_that_leaves_in_the_middle_of_an_event_is_no_error(caplog
 
 
 async def test_requests_without_a_token_wait_beyond_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_progress, "ANONYMOUS_RATE", 1.0)
+    monkeypatch.setattr(in_progress, "ANONYMOUS_RATE", 0.01)
     monkeypatch.setattr(in_progress, "ANONYMOUS_BURST", 5.0)
     gate = gate_of(inner)
 
@@ -489,5 +489,6 @@ async def test_requests_without_a_token_wait_only_so_long(monkeypatch: pytest.Mo
         paths = [*["/open"] * 100, "/nothing"]
         answers = await asyncio.gather(*(client.get(path) for path in paths))
         statuses = [answer.status_code for answer in answers]
-        assert (statuses[0], statuses[-2], statuses[-1]) == (200, 429, 404)
+        assert set(statuses[:-1]) == {200, 429}
+        assert (statuses[0], statuses[-1]) == (200, 404)
         assert (await client.get("/open")).status_code == 200
