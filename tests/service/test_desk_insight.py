@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -192,18 +193,24 @@ def test_turn_page_shows_scores_and_model_calls(
     assert len(passes) == len(asked["meta"]["iterations"]) == 1
 
 
-def test_why_a_question_was_refused_is_said_in_words(
-    server: Server, ingest: Callable[..., httpx.Response], token: Callable[..., str]
-) -> None:
+def asked_and_shown(
+    server: Server, ingest: Callable[..., httpx.Response], token: Callable[..., str], question: str
+) -> tuple[Any, html.HtmlElement]:
+    """Ask a question; return the answer, and the page that says why it was given."""
     assert ingest("acme", ARTICLES).is_success
     staff = desk.staff("acme", {"Анна": "admin"})["Анна"]
     with httpx.Client(base_url=server.url, timeout=60) as client:
         headers = {"Authorization": f"Bearer {token('acme', 'ask')}"}
-        question = {"question": "Что означает код E66?"}
-        asked = client.post("/ask/run", json=question, headers=headers).json()
+        asked = client.post("/ask/run", json={"question": question}, headers=headers).json()
         page, path = Browser(client, desk.secret_of(staff)), f"/desk/turns/{asked['turn_id']}"
         wait_until(lambda: page.get(path).status_code == 200)
-        shown = page.page(path)
+        return asked, page.page(path)
+
+
+def test_why_a_question_was_refused_is_said_in_words(
+    server: Server, ingest: Callable[..., httpx.Response], token: Callable[..., str]
+) -> None:
+    asked, shown = asked_and_shown(server, ingest, token, "Что означает код E66?")
     facts = {str(one.findtext("dt")): str(one.findtext("dd")) for one in shown.iterfind(".//dl[@class='facts']/div")}
     assert asked["verdict"]["reasons"] == ["code_not_found"]
     assert facts["Решение"] == "сам не отвечает: такого кода нет ни в одном документе"
@@ -214,17 +221,9 @@ def test_why_a_question_was_refused_is_said_in_words(
 def test_a_reason_that_the_outcome_says_is_not_repeated(
     server: Server, ingest: Callable[..., httpx.Response], token: Callable[..., str]
 ) -> None:
-    assert ingest("acme", ARTICLES).is_success
-    staff = desk.staff("acme", {"Анна": "admin"})["Анна"]
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        headers = {"Authorization": f"Bearer {token('acme', 'ask')}"}
-        question = {"question": "Отмените мой заказ и верните деньги немедленно!"}
-        asked = client.post("/ask/run", json=question, headers=headers).json()
-        page, path = Browser(client, desk.secret_of(staff)), f"/desk/turns/{asked['turn_id']}"
-        wait_until(lambda: page.get(path).status_code == 200)
-        shown = page.page(path).find(".//section[@class='card']/p/span[@class='why']")
+    asked, shown = asked_and_shown(server, ingest, token, "Отмените мой заказ и верните деньги немедленно!")
     assert asked["outcome"] == "high_stakes"
-    assert shown is None
+    assert shown.find(".//section[@class='card']/p/span[@class='why']") is None
 
 
 def test_the_playground_compares_two_settings_and_leaves_no_trace(
