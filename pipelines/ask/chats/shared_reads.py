@@ -6,6 +6,7 @@ threads that serve all tenants.
 
 import asyncio
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, TypeVar
 
 from pipelines.ask.chats.contract import ChatPart, DeskChatPart, chat_part, desk_chat_part
@@ -45,23 +46,20 @@ def poll_seconds() -> float:
 
 async def of_customer(chat_id: str, after: int) -> tuple[Chat, ChatPart, tuple[Message, ...]]:
     """Return a chat, and its messages after number `after` without notes."""
-
-    def read() -> tuple[Chat, ChatPart, tuple[Message, ...]]:
-        # The chat first: what it has become by then is in the messages.
-        chat = store.get(chat_id)
-        return chat, chat_part(chat), store.messages(chat_id, after=after)
-
-    return await shared(read, "customer", chat_id, after)
+    return await shared(partial(_chat, chat_part, chat_id, after), "customer", chat_id, after)
 
 
 async def of_operator(chat_id: str, after: int) -> tuple[Chat, DeskChatPart, tuple[Message, ...]]:
     """Return a chat, and its messages after number `after`."""
+    return await shared(partial(_chat, desk_chat_part, chat_id, after, notes=True), "operator", chat_id, after)
 
-    def read() -> tuple[Chat, DeskChatPart, tuple[Message, ...]]:
-        chat = store.get(chat_id)
-        return chat, desk_chat_part(chat), store.messages(chat_id, after=after, notes=True)
 
-    return await shared(read, "operator", chat_id, after)
+def _chat(
+    part_of: Callable[[Chat], T], chat_id: str, after: int, *, notes: bool = False
+) -> tuple[Chat, T, tuple[Message, ...]]:
+    # The chat first: what it has become by then is in the messages.
+    chat = store.get(chat_id)
+    return chat, part_of(chat), store.messages(chat_id, after=after, notes=notes)
 
 
 async def of_list(chat_id: str) -> DeskChatPart | None:
