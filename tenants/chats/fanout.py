@@ -129,6 +129,8 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
         with _LOCK:
             _OPEN[watcher.tenant_id] -= 1
             _NEWS[watcher.tenant_id].pop(watcher, None)
+            if not _OPEN[watcher.tenant_id]:
+                del _OPEN[watcher.tenant_id], _NEWS[watcher.tenant_id]
             _WATCHERS[key].discard(watcher)
             if not _WATCHERS[key]:
                 del _WATCHERS[key]
