@@ -29,7 +29,7 @@ from starlette.responses import JSONResponse, Response
 
 from pipelines import problems, shutdown
 from pipelines.ask.articles.usecase import Articles
-from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.customer_chats import Conversations
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
 from pipelines.background import Background
@@ -57,7 +57,7 @@ from ui.api import api_docs, host, mcp_tool
 from ui.api.all import routers as api_routers
 from ui.desk import assets as desk_assets
 from ui.desk.all import routers as desk_routers
-from ui.desk.view import Desk
+from ui.desk.rendering import Desk
 from ui.help import pages as help_pages
 from ui.passwords import Passwords
 from ui.services import Services

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from evaluation.measurement import timeless
-from evaluation.metrics.figures import GATED, better_direction
+from evaluation.metrics.built_in import GATED, better_direction
 from evaluation.metrics.intervals import SEED, Marks, Numbers, columns, draws, quotients
 from evaluation.metrics.results import marks, missed
 from evaluation.stored_runs import Run, SetRun

@@ -66,7 +66,7 @@ def run(
         _check_data_is_free()
     added = None
     if evaluators:
-        from evaluation.metrics.from_yaml import read_evaluators  # brings the libraries of models
+        from evaluation.metrics.yaml_evaluators import read_evaluators  # brings the libraries of models
 
         added = read_evaluators(evaluators)
     plan = Plan(data or DATA, _chosen_pipeline(pipeline, "" if of_sets else tenant), concurrency, added)

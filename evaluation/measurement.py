@@ -24,7 +24,7 @@ from tenants.core.context import SCOPES, Tenant, acting_as, current
 from tenants.knowledge import lexicon
 
 if TYPE_CHECKING:  # it brings the libraries of models, which only a run with such evaluators should pay for
-    from evaluation.metrics.from_yaml import AddedEvaluators
+    from evaluation.metrics.yaml_evaluators import AddedEvaluators
 
 Progress = Callable[[str, int, int], None]
 """Progress callback: the activity, the finished number, and the total (0: unknown)."""

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from functools import partial
 from threading import Event
 
-from pipelines.ask.chats import due_chats
+from pipelines.ask.chats import timeout_sweep
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.chats.mailbox import Mailbox
 from pipelines.ask.evaluation.usecase import Evaluation
@@ -17,7 +17,7 @@ from settings import Settings
 from tenants import index
 from tenants.accounts.registry import Registry
 from tenants.audit import store
-from tenants.chats import files, outbox, timed_changes
+from tenants.chats import files, outbox, timeouts
 from tenants.core.context import working_for
 from tenants.privacy import chat_people, retention
 from tenants.storage import bus, database
@@ -38,7 +38,7 @@ class Background:
             Periodic(
                 "deliveries", lambda _: deliver(), every=_delivery_seconds(settings), at_start=True, wake=outbox.arrived
             ),
-            Periodic("chats", due_chats.sweep, every=30),
+            Periodic("chats", timeout_sweep.sweep, every=30),
             Periodic("evaluations", lambda _: evaluations.start_due(), every=60),
             Periodic("mending", Mender(library).run, every=600, at_start=True, wake=index.damage_noticed),
             Periodic("tidying", tidy, every=3_600, at_start=True),
@@ -67,7 +67,7 @@ class Background:
 def tidy(closing: Event, now: datetime | None = None) -> None:
     now = now or datetime.now(UTC)
     retention.prune(now, closing)
-    with_chats = timed_changes.tenants_with_chats()
+    with_chats = timeouts.tenants_with_chats()
     for tenant in Registry().list():
         if closing.is_set():
             return

@@ -1,7 +1,7 @@
 """Every table of the records. Importing this module registers all of them with `Base`."""
 
 from tenants.access import tables as _access  # noqa: F401
-from tenants.accounts import changes  # noqa: F401
+from tenants.accounts import settings_history  # noqa: F401
 from tenants.chats import tables as _chats  # noqa: F401
 from tenants.desk import sso_providers  # noqa: F401
 from tenants.desk import tables as _desk  # noqa: F401

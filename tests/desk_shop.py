@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
-from pipelines.ask.chats import due_chats
+from pipelines.ask.chats import timeout_sweep
 from settings import Settings
 from tenants.access import issued_tokens
 from tenants.accounts import policy
@@ -132,7 +132,7 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
         chats = _chats(staff, site)
         _deliveries(TENANT)
     # The clock of a running service would do this a moment later, between two readings of one page.
-    due_chats.sweep(Event())
+    timeout_sweep.sweep(Event())
     with database.across_tenants(write=True) as session:
         session.add_all(_history(site))
         session.add_all(_jobs())

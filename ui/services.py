@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pipelines.ask.articles.usecase import Articles
-from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.customer_chats import Conversations
 from pipelines.ask.evaluation.usecase import Evaluation
 from pipelines.ask.runner import Runner
 from pipelines.fair_requests import Reads

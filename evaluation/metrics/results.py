@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluation.cases import Record
 from evaluation.metrics.accuracy_coverage import ClaimPoint, claim_curve, graded_claims, graded_turns
-from evaluation.metrics.figures import (
+from evaluation.metrics.built_in import (
     GROUPS,
     better_direction,
     code_marks,

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from haystack.evaluation import EvaluationRunResult
 
-from evaluation.metrics.figures import GROUPS, Group
+from evaluation.metrics.built_in import GROUPS, Group
 from evaluation.metrics.results import marks
 from evaluation.stored_runs import Run, SetRun
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from components.language.texts import keys, text
 from evaluation.cases import Record
-from evaluation.metrics.figures import DEPTHS, GROUPS
+from evaluation.metrics.built_in import DEPTHS, GROUPS
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult

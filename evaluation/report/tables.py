@@ -12,7 +12,7 @@ from components.language.texts import keys, percent, text
 from evaluation.cases import Record
 from evaluation.compare import Comparison, Difference
 from evaluation.metrics.accuracy_coverage import MIN_CLAIMS, ThresholdChoice, points_at_shares
-from evaluation.metrics.figures import GATED
+from evaluation.metrics.built_in import GATED
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import FACTS, SetReport, missed
 from evaluation.metrics.targets import TargetResult, headlines

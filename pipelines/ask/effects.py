@@ -29,8 +29,8 @@ from pipelines.ask.tracing.trace import Trace
 from tenants.accounts import policy
 from tenants.accounts.hours import Hours
 from tenants.audit.recorder import Recorder
-from tenants.chats import conversations, store
-from tenants.chats.conversations import PastTurn
+from tenants.chats import conversation_memory, store
+from tenants.chats.conversation_memory import PastTurn
 from tenants.chats.records import BotReply, HandoffRequest
 from tenants.chats.tickets import Ticket
 from tenants.core.context import Tenant, acting_as, current
@@ -203,7 +203,9 @@ def _remember(ended: EndedTurn) -> None:
         return
     question = mask(turn.standalone_question or turn.question)
     try:
-        conversations.remember(request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ()))
+        conversation_memory.remember(
+            request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ())
+        )
     except Exception as error:
         log.error("turn %s is not remembered: %s", turn.turn_id, trail(error))
 

@@ -18,7 +18,7 @@ from pipelines import problems, shutdown
 from pipelines.ask.contract import QUESTION_LIMIT, ArticlePart, AskRequest, TurnAnswer
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
-from tenants.chats.conversations import MAX_TURNS
+from tenants.chats.conversation_memory import MAX_TURNS
 from tenants.core.errors import Invalid
 
 MODEL = "ask"

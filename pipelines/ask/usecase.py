@@ -25,7 +25,7 @@ from pipelines.ask.tracing.sender import Sender
 from settings import get_settings
 from tenants.accounts import policy
 from tenants.audit.recorder import Recorder
-from tenants.chats import conversations
+from tenants.chats import conversation_memory
 from tenants.core.context import current
 from tenants.core.errors import Busy, CallerError, TryAgain, own_error, trail
 from tenants.desk import feedback
@@ -207,7 +207,7 @@ def _history(request: AskRequest) -> tuple[Exchange, ...]:
     if request.session_id is None or request.anonymous:
         return ()
     try:
-        past = conversations.recall(request.session_id)
+        past = conversation_memory.recall(request.session_id)
     except Exception as error:
         log.error("no conversation: %s", trail(error))
         return ()

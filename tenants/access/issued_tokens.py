@@ -15,7 +15,7 @@ from settings import get_settings
 from tenants.access import revocations, token_uses, tokens
 from tenants.access.revocations import Revocation
 from tenants.access.tables import RevocationRow, TokenRow
-from tenants.accounts import changes, registry
+from tenants.accounts import registry, settings_history
 from tenants.core import context
 from tenants.core.errors import Conflict, Invalid, NotFound
 from tenants.storage import database
@@ -118,7 +118,9 @@ def _issue(
             session.check_room(TokenRow, MAX_TOKENS, "tokens_too_many", TokenRow.expires_at > now)
         session.add(row)
         noted = {"subject": subject, "scopes": sorted(scopes), "expires_at": row.expires_at}
-        changes.note(session, "token", "rotated" if instead_of else "added", instead_of or token_id, after=noted)
+        settings_history.note(
+            session, "token", "rotated" if instead_of else "added", instead_of or token_id, after=noted
+        )
     return _token(row, row.expires_at), raw
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import delete, func, select
 
 from tenants.access import token_uses
 from tenants.access.tables import RevocationRow, TokenRow
-from tenants.accounts import changes, registry
+from tenants.accounts import registry, settings_history
 from tenants.core.context import Tenant
 from tenants.core.errors import Invalid, Unauthenticated
 from tenants.storage import database
@@ -90,7 +90,7 @@ def add(session: TenantSession, kind: Kind, value: str, at: datetime) -> Revocat
     if until == stored:
         return Revocation(kind, value, until)
     session.merge(RevocationRow(kind=kind, value=value, until=until))
-    changes.note(session, "token", "revoked", value or "*", after={"until": until})
+    settings_history.note(session, "token", "revoked", value or "*", after={"until": until})
     return Revocation(kind, value, until)
 
 

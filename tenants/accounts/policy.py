@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, Field, StringConstraints
 
 from settings import PROFILE_NAME, get_settings
-from tenants.accounts import changes, registry
+from tenants.accounts import registry, settings_history
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import TenantRecord
 from tenants.core.errors import Invalid
@@ -203,7 +203,7 @@ def of(tenant: TenantRecord | TenantRow) -> Policy:
 
 def version_of(policy: Policy) -> str:
     """Return the version of the policy that a form was filled in from."""
-    return changes.version_of(policy.model_dump(mode="json"))
+    return settings_history.version_of(policy.model_dump(mode="json"))
 
 
 def change(**fields: object) -> Policy:
@@ -222,11 +222,11 @@ def apply(fields: Mapping[str, object], version: str = "") -> Policy:
     with registry.changing() as (session, row):
         before = of(row)
         stored = before.model_dump(mode="json")
-        changes.check_version(version, stored)
+        settings_history.check_version(version, stored)
         changed = with_changes(fields, before)
         row.name, row.locale = changed.name, changed.locale
         row.policy = changed.model_dump(mode="json", exclude_defaults=True, exclude={"name", "locale"})
-        changes.note(session, "policy", "changed", "", stored, changed.model_dump(mode="json"))
+        settings_history.note(session, "policy", "changed", "", stored, changed.model_dump(mode="json"))
     return changed
 
 

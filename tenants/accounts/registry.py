@@ -11,8 +11,8 @@ from typing import Self, TypeVar
 from sqlalchemy import ColumnElement, ScalarSelect, case, func, select, update
 
 from settings import Settings, get_settings
-from tenants.accounts import changes
-from tenants.accounts.changes import SettingChangeRow
+from tenants.accounts import settings_history
+from tenants.accounts.settings_history import SettingChangeRow
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Clash, Forbidden, Invalid, NotFound
@@ -251,7 +251,7 @@ def _set_suspended(tenant_id: str, by: str, moment: datetime | None, since: date
             return
         before = {"suspended": row.suspended_at is not None}
         row.suspended_at = moment
-        changes.note(session, "tenant", "changed", "", before, {"suspended": moment is not None})
+        settings_history.note(session, "tenant", "changed", "", before, {"suspended": moment is not None})
 
 
 def _record(row: TenantRow, changes: int, changed_at: datetime | None, lexicon: int | None) -> TenantRecord:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from sqlalchemy import select
 
 from settings import get_settings
-from tenants.accounts import changes, policy
+from tenants.accounts import policy, settings_history
 from tenants.accounts.hours import Hours
 from tenants.chats.tables import SiteRow
 from tenants.core import context
@@ -180,7 +180,7 @@ def add(
     with Invalid("site_key_invalid").instead_of(Clash), database.writing() as session:
         session.check_room(SiteRow, MAX_SITES, "sites_too_many")
         session.add(row)
-        changes.note(session, "site", "added", row.key, after=_settings_of(_site(row)))
+        settings_history.note(session, "site", "added", row.key, after=_settings_of(_site(row)))
     return _refreshed(row)
 
 
@@ -225,7 +225,7 @@ def update(
     with database.writing() as session:
         row = session.existing(SiteRow, key, lock=True)
         before = _settings_of(_site(row))
-        changes.check_version(version, before)
+        settings_history.check_version(version, before)
         chosen = parsed({**SiteConfig.model_validate(row.config).model_dump(), **config})
         row.config = chosen.model_dump(mode="json")
         row.name = row.name if name is None else _checked_name(name)
@@ -233,7 +233,7 @@ def update(
         row.identity_required = row.identity_required if identity_required is None else identity_required
         if row.identity_required and row.identity_secret is None:
             row.identity_secret = _random_secret()
-        changes.note(session, "site", "changed", key, before, _settings_of(_site(row)))
+        settings_history.note(session, "site", "changed", key, before, _settings_of(_site(row)))
     return _refreshed(row)
 
 
@@ -245,14 +245,14 @@ def restore(key: str, values: Mapping[str, object]) -> Site:
 
 def version_of(site: Site) -> str:
     """Return the version of a site's settings that a form was filled in from."""
-    return changes.version_of(_settings_of(site))
+    return settings_history.version_of(_settings_of(site))
 
 
 def remove(key: str) -> None:
     """Take a site of the tenant in context away, and with it the tokens of its visitors. Its chats stay."""
     with database.writing() as session:
         session.delete(row := session.existing(SiteRow, key))
-        changes.note(session, "site", "removed", key, _settings_of(_site(row)))
+        settings_history.note(session, "site", "removed", key, _settings_of(_site(row)))
     expire()
 
 
@@ -267,7 +267,7 @@ def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
         row.secrets = [_secret(), *(() if revoke else row.secrets)][:MAX_SECRETS]
         if identity:
             row.identity_secret = _random_secret()
-        changes.note(session, "site", "revoked" if revoke else "rotated", key)
+        settings_history.note(session, "site", "revoked" if revoke else "rotated", key)
     return _refreshed(row)
 
 

@@ -7,7 +7,7 @@ from secrets import token_hex
 
 from sqlalchemy import select
 
-from tenants.accounts import changes
+from tenants.accounts import settings_history
 from tenants.chats.outbox import MAIL
 from tenants.chats.tables import WebhookRow
 from tenants.chats.webhook_events import WEBHOOK_EVENTS, WebhookEvent
@@ -46,7 +46,7 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
     with database.writing() as session:
         session.check_room(WebhookRow, MAX_WEBHOOKS, "webhooks_too_many", WebhookRow.webhook_id != MAIL)
         session.add(row)
-        changes.note(session, "webhook", "added", row.webhook_id, after={"url": row.url, "events": row.events})
+        settings_history.note(session, "webhook", "added", row.webhook_id, after={"url": row.url, "events": row.events})
     return _webhook(row)
 
 
@@ -68,7 +68,7 @@ def remove(webhook_id: str) -> None:
     with database.writing() as session:
         row = _existing(session.find(WebhookRow, webhook_id))
         session.delete(row)
-        changes.note(session, "webhook", "removed", webhook_id, {"url": row.url, "events": row.events})
+        settings_history.note(session, "webhook", "removed", webhook_id, {"url": row.url, "events": row.events})
 
 
 def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
@@ -77,7 +77,7 @@ def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
     with database.writing() as session:
         row = _existing(session.find(WebhookRow, webhook_id, lock=True))
         row.secrets = [new_secret(now), row.secrets[0]]
-        changes.note(session, "webhook", "rotated", webhook_id)
+        settings_history.note(session, "webhook", "rotated", webhook_id)
     return _webhook(row, now)
 
 

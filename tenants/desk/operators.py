@@ -22,7 +22,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import select
 
-from tenants.accounts import changes
+from tenants.accounts import settings_history
 from tenants.core import context
 from tenants.core.context import Scope, Tenant
 from tenants.core.errors import Clash, Invalid, NotFound, Unauthenticated
@@ -149,9 +149,9 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
             )
             session.add(row)
             session.flush()  # gives the operator an id
-            changes.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
+            settings_history.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
         elif role is not None and role != row.role:
-            changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
+            settings_history.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
             row.role = role
         return record_of(Operator, row)
 
@@ -174,7 +174,7 @@ def change(login: str, *, role: str | None = None, name: str | None = None) -> O
             row.role = role
         if name is not None:
             row.name = _display_name(name, row.login)
-        changes.note(session, "person", "changed", row.login, before, {"role": row.role, "name": row.name})
+        settings_history.note(session, "person", "changed", row.login, before, {"role": row.role, "name": row.name})
         return record_of(Operator, row)
 
 
@@ -193,7 +193,7 @@ def remove(login: str, *, installation: bool = False, even_last: bool = False) -
             _check_not_last(session, row)
         session.delete(row)
         if not installation:
-            changes.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
+            settings_history.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
 
 
 def set_password(login: str, password: str, *, installation: bool = False) -> None:
@@ -209,7 +209,7 @@ def set_password(login: str, password: str, *, installation: bool = False) -> No
         row.password = hashed
         session.remove(OperatorSessionRow, OperatorSessionRow.operator_id == row.operator_id)
         if not installation:
-            changes.note(session, "person", "rotated", login)
+            settings_history.note(session, "person", "rotated", login)
 
 
 def authenticate(login: str, password: str, company: str = "") -> Operator:
@@ -288,7 +288,7 @@ def _add(opening: AbstractContextManager[TenantSession], login: str, password: s
     with Invalid("login_taken").instead_of(Clash), opening as session:
         session.add(row)
         if not session.across:
-            changes.note(session, "person", "added", login, after={"role": role, "name": row.name})
+            settings_history.note(session, "person", "added", login, after={"role": role, "name": row.name})
     return record_of(Operator, row)
 
 

@@ -13,7 +13,7 @@ from pydantic import (
 from sqlalchemy import JSON, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tenants.accounts import changes
+from tenants.accounts import settings_history
 from tenants.accounts.policy import Domain
 from tenants.core.validation import FrozenModel, validated
 from tenants.storage import database
@@ -98,14 +98,16 @@ def put(provider: Provider) -> Provider:
         if provider.client_secret is not None:
             row.client_secret = provider.secret
             if before:
-                changes.note(session, "sign_in", "rotated", provider.issuer)
+                settings_history.note(session, "sign_in", "rotated", provider.issuer)
         elif not same:
             # Changing the address must not send the secret to a new server.
             row.client_secret = ""
         row.issuer, row.client_id = provider.issuer, provider.client_id
         row.rules = provider.model_dump(mode="json", include={"domains", "role_claim", "roles", "default_role"})
         stored = _provider(row)
-        changes.note(session, "sign_in", "changed" if before else "added", provider.issuer, before, _noted(stored))
+        settings_history.note(
+            session, "sign_in", "changed" if before else "added", provider.issuer, before, _noted(stored)
+        )
     return stored
 
 
@@ -113,7 +115,7 @@ def remove() -> None:
     """Remove the provider: people sign in by password only. Raises `NotFound`: `provider_unknown`."""
     with database.writing() as session:
         row = session.existing(SignInProviderRow)
-        changes.note(session, "sign_in", "removed", row.issuer, _noted(_provider(row)))
+        settings_history.note(session, "sign_in", "removed", row.issuer, _noted(_provider(row)))
         session.delete(row)
 
 

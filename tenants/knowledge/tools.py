@@ -18,7 +18,7 @@ from pydantic import (
 )
 from sqlalchemy import select
 
-from tenants.accounts import changes, registry
+from tenants.accounts import registry, settings_history
 from tenants.core.patterns import compiled
 from tenants.core.validation import FrozenModel, validated
 from tenants.knowledge.tables import ToolRow
@@ -155,9 +155,9 @@ def put(tool: Tool) -> Tool:
             # Changing the address must not send the secret to a new server.
             row.headers = {}
         row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
-        changes.note(session, "tool", "changed" if before else "added", tool.name, before, _noted(row))
+        settings_history.note(session, "tool", "changed" if before else "added", tool.name, before, _noted(row))
         if before and headers != row.headers:
-            changes.note(session, "tool", "rotated", tool.name)
+            settings_history.note(session, "tool", "rotated", tool.name)
         stored = _tool(row)
     registry.expire()
     return stored
@@ -168,7 +168,7 @@ def remove(name: str) -> None:
     with database.writing() as session:
         row = session.existing(ToolRow, name)
         session.delete(row)
-        changes.note(session, "tool", "removed", name, _noted(row))
+        settings_history.note(session, "tool", "removed", name, _noted(row))
     registry.expire()
 
 
@@ -178,7 +178,7 @@ def set_enabled(name: str, *, enabled: bool) -> Tool:
         row = session.existing(ToolRow, name, lock=True)
         before = _noted(row)
         row.definition = {**row.definition, "enabled": enabled}
-        changes.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))
+        settings_history.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))
         stored = _tool(row)
     registry.expire()
     return stored

@@ -35,7 +35,7 @@ from sqlalchemy import ColumnElement, false, inspect, select, union, update
 
 from settings import get_settings
 from tenants.access.tables import TokenRow
-from tenants.accounts import changes
+from tenants.accounts import settings_history
 from tenants.accounts.registry import Registry
 from tenants.all_tables import Base
 from tenants.audit import search, store
@@ -181,7 +181,7 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
         job_ids = session.scalars(disowned.returning(JobRow.job_id)).all()
     _delete(TokenRow, _of_subject(TokenRow, subject, session_id))
     if subject and session_id is None:
-        changes.forget(subject)
+        settings_history.forget(subject)
     database.scrub(settings)
     return ErasureReport(
         turns=len(turns) + quarantined,

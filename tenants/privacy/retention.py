@@ -15,9 +15,9 @@ from settings import get_settings
 from tenants.access import issued_tokens
 from tenants.access.tables import RevocationRow, SpendingRow, TokenRow
 from tenants.access.tokens import MAX_TTL_SECONDS
-from tenants.accounts.changes import SettingChangeRow
+from tenants.accounts.settings_history import SettingChangeRow
 from tenants.all_tables import Base
-from tenants.chats import conversations
+from tenants.chats import conversation_memory
 from tenants.chats.tables import ConversationRow, OutboxRow, TicketRow
 from tenants.core.batches import repeat
 from tenants.core.errors import trail
@@ -116,7 +116,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "conversations": Rule(
         "24 hours after the last turn, or until the person is erased",
-        _older(ConversationRow.updated_at, lambda: conversations.RETENTION),
+        _older(ConversationRow.updated_at, lambda: conversation_memory.RETENTION),
     ),
     "idempotency": Rule(
         "24 hours, or until the person is erased", _older(IdempotencyRow.created_at, lambda: idempotency.RETENTION)

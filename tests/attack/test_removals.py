@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from settings import Settings
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
-from tenants.chats import conversations
+from tenants.chats import conversation_memory
 from tenants.chats.tables import ConversationRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy
@@ -95,7 +95,7 @@ def test_rows_written_during_a_removal_do_not_stop_it(
 
     def write() -> None:
         with acting_as(Tenant(ATTACKER, "anna")):
-            conversations.remember("s1", conversations.PastTurn("Где заказ?", "answered"))
+            conversation_memory.remember("s1", conversation_memory.PastTurn("Где заказ?", "answered"))
 
     def delete_and_write(session: TenantSession, kind: type[Base], *conditions: Any) -> int:  # noqa: ANN401 - passed on
         count = delete(session, kind, *conditions)

@@ -23,8 +23,8 @@ from tenants.access.keys import signing_key
 from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.chain import GENESIS, Head, Verification
-from tenants.chats import conversations, sites
-from tenants.chats.conversations import PastTurn
+from tenants.chats import conversation_memory, sites
+from tenants.chats.conversation_memory import PastTurn
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError
 from tenants.desk import operators
@@ -181,7 +181,7 @@ def test_no_question_cleans_up_after_other_tenants(installation: Settings) -> No
     with in_force(installation), acting_as(Tenant(VICTIM, "anna")):
         engine = database.engine(installation)
         event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
-        conversations.remember("s1", PastTurn("E20?", "answered", ()))
+        conversation_memory.remember("s1", PastTurn("E20?", "answered", ()))
         assert idempotency.begin("a-key", "a-hash") is None
     assert any(one.startswith("INSERT") for one in statements)
     assert not [one for one in statements if one.startswith("DELETE")]

@@ -24,7 +24,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.backup import envelope, restoring, rows
-from tenants.chats import conversations, files, sites
+from tenants.chats import conversation_memory, files, sites
 from tenants.chats import store as chats
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError
@@ -63,7 +63,7 @@ def filled(records: Settings, tmp_path: Path) -> Settings:
         (tmp_path / "articles" / "a.md").write_text(ARTICLE)
         Ingest().run_path(tmp_path / "articles")
         handed_over("t", "user_request", "Позовите человека")
-        conversations.remember("s1", conversations.PastTurn("Где?", "answered", ("a", "b")))
+        conversation_memory.remember("s1", conversation_memory.PastTurn("Где?", "answered", ("a", "b")))
         mine = persons.digest("acme", "anna")
         store.append([entry(f"turn-{number}", person=mine, at=datetime.now(UTC)) for number in range(450)], settings)
         feedback.give("turn-1", mine, "down", None, "нет")
@@ -224,7 +224,7 @@ def test_whoever_was_erased_after_the_backup_stays_erased(
     filled: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     with acting_as(Tenant("acme", "bob")):
-        conversations.remember("s2", conversations.PastTurn("Когда?", "answered"))
+        conversation_memory.remember("s2", conversation_memory.PastTurn("Когда?", "answered"))
     backup.take(tmp_path / "opora.backup", filled)
     with acting_as(ANNA):
         persons.erase(Person(subject="anna"))

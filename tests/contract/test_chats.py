@@ -18,7 +18,7 @@ from pipelines.ask.chats.contract import message_part
 from settings import Settings
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
-from tenants.chats import consents, fanout, outbox, sites, store, timed_changes, undo
+from tenants.chats import consents, fanout, outbox, sites, store, timeouts, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import STATES, Event, State, after
@@ -342,13 +342,13 @@ def test_the_assistant_is_silent_once_a_person_has_the_chat(chat: Chat, records:
 ACTS: dict[Event, Callable[[str], object]] = {
     "customer_message": lambda chat_id: store.post(chat_id, "?"),
     "person_requested": lambda chat_id: store.hand_over(chat_id, WANTED),
-    "queue_timed_out": lambda chat_id: timed_changes.give_up_waiting(datetime.now(UTC), lambda chat: "Никого."),
+    "queue_timed_out": lambda chat_id: timeouts.give_up_waiting(datetime.now(UTC), lambda chat: "Никого."),
     "taken": store.take,
     "operator_replied": lambda chat_id: store.reply(chat_id, "Ответ", seen=1_000),
     "transferred": lambda chat_id: store.transfer(chat_id, "boris"),
     "handed_back": store.hand_back,
     "snoozed": lambda chat_id: store.snooze(chat_id, datetime.now(UTC)),
-    "woken": lambda chat_id: timed_changes.wake_up(),
+    "woken": lambda chat_id: timeouts.wake_up(),
     "resolved": store.resolve,
     "reopened": store.reopen,
 }
@@ -400,7 +400,7 @@ def test_a_snoozed_chat_wakes_with_whoever_has_it(chat: Chat) -> None:
     operator()
     with acting_as(ANNA):
         store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(hours=1))
-        assert timed_changes.wake_up() == ()
+        assert timeouts.wake_up() == ()
     assert store.post(chat.chat_id, "Я ещё здесь").chat.state == "human"
     assert store.get(chat.chat_id).assignee == "anna"
 

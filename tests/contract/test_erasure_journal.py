@@ -6,7 +6,7 @@ import pytest
 
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
-from tenants.chats import conversations
+from tenants.chats import conversation_memory
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import CallerError, TryAgain
 from tenants.privacy import erasures, persons
@@ -47,7 +47,7 @@ def test_nobody_is_erased_whose_erasure_cannot_be_noted(
     monkeypatch.setenv("OPORA_ERASURE_JOURNAL", str(tmp_path))
     get_settings.cache_clear()
     with acting_as(ANNA):
-        conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
+        conversation_memory.remember("s1", conversation_memory.PastTurn("Где?", "answered"))
         with pytest.raises(TryAgain, match="journal_unwritable"):
             persons.erase(Person(subject="anna"))
         assert len(persons.export(Person("anna"))["conversations"]) == 1

@@ -15,7 +15,7 @@ from settings import Settings
 from tenants.access import issued_tokens, revocations, token_uses, tokens
 from tenants.access.revocations import Kind
 from tenants.access.tokens import TokenVerifier
-from tenants.accounts import changes
+from tenants.accounts import settings_history
 from tenants.accounts.registry import Registry
 from tenants.core.batches import batches
 from tenants.core.context import Tenant, acting_as
@@ -44,7 +44,7 @@ def test_what_is_known_of_a_token_is_what_it_says_and_never_the_token(records: S
     assert (known.state, known.issued_by, known.expires_at - known.issued_at) == ("valid", "anna", timedelta(hours=1))
     assert known.issued_at.timestamp() == pytest.approx(caller.issued_at, abs=1)
     with acting_as(ANNA):
-        noted = changes.latest("token")
+        noted = settings_history.latest("token")
     assert [(one.act, one.about) for one in noted] == [("added", known.token_id)]
     assert raw not in str(noted)
 
@@ -84,7 +84,7 @@ def test_an_erased_person_is_in_no_recorded_change_of_tokens(records: Settings) 
         revocations.revoke("subject", "telegram:123")
         issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
         persons.erase(Person(subject="telegram:123"))
-        noted = changes.latest("token")
+        noted = settings_history.latest("token")
         assert "telegram:123" not in repr(noted)
         assert [one.act for one in noted] == ["added", "revoked", "added"]
         assert noted[0].after["subject"] == "crm"
@@ -109,9 +109,9 @@ def test_revocations_have_an_end_but_not_that_of_all_tokens(records: Settings, m
         with pytest.raises(Invalid, match="revocations_too_many"):
             revocations.revoke("token", "another")
         revocations.revoke("tenant")
-        noted = len(changes.latest())
+        noted = len(settings_history.latest())
         assert revocations.revoke("token", "leaked") == first
-        assert len(changes.latest()) == noted
+        assert len(settings_history.latest()) == noted
         assert {one.kind for one in revocations.all()} == {"token", "subject", "tenant"}
 
 

@@ -18,8 +18,8 @@ from settings import Settings
 from tenants.accounts import policy, registry
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
-from tenants.chats import conversations, tickets
-from tenants.chats.conversations import PastTurn
+from tenants.chats import conversation_memory, tickets
+from tenants.chats.conversation_memory import PastTurn
 from tenants.chats.tables import ConversationRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, Invalid, NoTenant, NotFound
@@ -42,24 +42,26 @@ E20 = DocumentRecord("e20", "Ошибка E20", "e20.md", "h1", ("c1", "c2"), "2
 
 def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None:
     for number in range(12):
-        conversations.remember("s", PastTurn(f"Вопрос {number}?", "answered", ("а", "б")))
-    recalled = conversations.recall("s")
+        conversation_memory.remember("s", PastTurn(f"Вопрос {number}?", "answered", ("а", "б")))
+    recalled = conversation_memory.recall("s")
     assert [item.question for item in recalled] == [f"Вопрос {number}?" for number in range(2, 12)]
     assert recalled[0].options == ("а", "б")
-    assert conversations.recall("t") == ()
+    assert conversation_memory.recall("t") == ()
     for other in (OTHER, Tenant("acme", "boris")):
         with acting_as(other):
-            assert conversations.recall("s") == ()
+            assert conversation_memory.recall("s") == ()
     with database.writing() as session:
-        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.RETENTION))
-    assert conversations.recall("s") == ()
-    conversations.remember("t", PastTurn("Новый?", "refused"))
+        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversation_memory.RETENTION))
+    assert conversation_memory.recall("s") == ()
+    conversation_memory.remember("t", PastTurn("Новый?", "refused"))
     retention.prune()
     assert len(persons.export(Person("anna"))["conversations"]) == 1
     with database.writing() as session:
-        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.RETENTION))
-    conversations.remember("t", PastTurn("Ещё один?", "refused"))
-    assert [item.question for item in conversations.recall("t")] == ["Ещё один?"], "what is old does not come back"
+        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversation_memory.RETENTION))
+    conversation_memory.remember("t", PastTurn("Ещё один?", "refused"))
+    assert [item.question for item in conversation_memory.recall("t")] == ["Ещё один?"], (
+        "what is old does not come back"
+    )
 
 
 def test_the_newest_migration_is_the_one_expected() -> None:

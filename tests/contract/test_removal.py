@@ -17,7 +17,7 @@ from tenants.accounts.registry import Registry
 from tenants.all_tables import Base
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
-from tenants.chats import conversations, sites
+from tenants.chats import conversation_memory, sites
 from tenants.chats import store as chats
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, NotFound
@@ -41,7 +41,7 @@ def fill(tenant_id: str, settings: Settings, folder: Path) -> None:
         (folder / "a.md").write_text(f"# {CANARY}\n\nВернуть {CANARY} можно за 14 дней.\n")
         Ingest().run_path(folder)
         store.append([entry("turn", tenant_id=tenant_id, question=CANARY, at=datetime.now(UTC))], settings)
-        conversations.remember("s1", conversations.PastTurn(CANARY, "answered"))
+        conversation_memory.remember("s1", conversation_memory.PastTurn(CANARY, "answered"))
         sites.add(CANARY, ["https://shop.example"])
         chats.post(chats.start().chat_id, CANARY)
         operator = operators.add(f"{tenant_id}-anna", "снег идёт над рекой", role="admin")
@@ -71,7 +71,7 @@ def test_every_table_is_known_to_be_a_tenants_or_the_installations() -> None:
 def test_everything_of_it_goes_and_nothing_of_another(records: Settings, tmp_path: Path) -> None:
     Registry().add("other")
     with acting_as(Tenant("other", "bob")):
-        conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
+        conversation_memory.remember("s1", conversation_memory.PastTurn("Где?", "answered"))
         operators.add("bob", "снег идёт над рекой", role="admin")
     before = contents(records)
     fill("acme", records, tmp_path / "articles")
@@ -153,7 +153,7 @@ def test_what_redis_holds_of_its_people_goes(
         for person in people:
             Registry().add(person.tenant_id)
             with acting_as(person):
-                conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
+                conversation_memory.remember("s1", conversation_memory.PastTurn("Где?", "answered"))
                 stream = LoggedStream("t", stream_log.owner(), "process", "hash")
                 stream_log.begin(stream, get_settings())
         asyncio.run(ask())

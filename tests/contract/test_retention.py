@@ -10,11 +10,11 @@ from sqlalchemy import event, func, select, update
 
 from settings import Settings, get_settings
 from tenants.access import issued_tokens, revocations, spending
-from tenants.accounts import changes, policy
+from tenants.accounts import policy, settings_history
 from tenants.accounts.registry import Registry
 from tenants.all_tables import Base
 from tenants.audit import store
-from tenants.chats import conversations, outbox
+from tenants.chats import conversation_memory, outbox
 from tenants.chats import store as chats
 from tenants.chats.tables import ChatRow, OutboxRow
 from tenants.core.context import Tenant, acting_as
@@ -61,7 +61,7 @@ def full(records: Settings) -> Settings:
     invitations.invite("acme")
     with acting_as(ANNA):
         ticket_without_chat("Где?")
-        conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
+        conversation_memory.remember("s1", conversation_memory.PastTurn("Где?", "answered"))
         idempotency.begin("key", "hash")
         job_id = jobs.new_id()
         jobs.add(job_id, "upload", ["a.md"])
@@ -79,7 +79,7 @@ def full(records: Settings) -> Settings:
         for delivery in outbox.claim(10):
             outbox.settle(delivery)
         with database.writing() as session:
-            changes.note(session, "policy", "changed", before={"top_k": 1}, after={"top_k": 2})
+            settings_history.note(session, "policy", "changed", before={"top_k": 1}, after={"top_k": 2})
     return get_settings()
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from pipelines.ask.settings_changes import undo
-from tenants.accounts import changes, policy
+from pipelines.ask.settings_undo import undo
+from tenants.accounts import policy, settings_history
 from tenants.accounts.hours import Hours
 from tenants.chats import sites, store
 from tenants.chats.records import HandoffRequest
@@ -26,15 +26,15 @@ OTHER = Tenant("globex", "boris")
 def test_a_change_of_the_policy_is_written_down_with_who_when_and_what() -> None:
     policy.change(top_k=7, name="Ромашка")
     policy.change(top_k=7)
-    (one,) = changes.latest()
+    (one,) = settings_history.latest()
     assert (one.by, one.area, one.act, one.about) == ("anna", "policy", "changed", "")
     assert (one.before, one.after) == ({"top_k": 5, "name": "acme"}, {"top_k": 7, "name": "Ромашка"})
     assert datetime.now(UTC) - one.at < timedelta(minutes=5)
     with acting_as(OTHER):
-        assert changes.latest() == ()
+        assert settings_history.latest() == ()
         with pytest.raises(NotFound, match="change_unknown"):
             undo(one.change_id)
-    assert changes.latest("site") == ()
+    assert settings_history.latest("site") == ()
 
 
 def test_who_saves_what_has_changed_meanwhile_is_told_and_changes_nothing() -> None:
@@ -47,16 +47,16 @@ def test_who_saves_what_has_changed_meanwhile_is_told_and_changes_nothing() -> N
 
 
 def test_large_changes_have_room_for_a_day_and_small_ones_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "_A_DAY", 20_000)
+    monkeypatch.setattr(settings_history, "_A_DAY", 20_000)
     policy.change(approved_offers={"refund": "а" * 1_500})
     policy.change(approved_offers={"refund": "б" * 1_500})
     assert policy.current().approved_offers == {"refund": "б" * 1_500}
     policy.change(top_k=7)
-    small, without_values, large = changes.latest()
+    small, without_values, large = settings_history.latest()
     assert (small.after, without_values.after) == ({"top_k": 7}, {})
     assert [one.can_be_undone for one in (small, without_values, large)] == [True, False, True]
-    monkeypatch.setattr(changes, "_MOST_LISTED", 5_000)
-    assert changes.latest() == (small, without_values)
+    monkeypatch.setattr(settings_history, "_MOST_LISTED", 5_000)
+    assert settings_history.latest() == (small, without_values)
     with acting_as(OTHER):
         policy.change(approved_offers={"refund": "в" * 1_500})
 
@@ -65,11 +65,11 @@ def test_undoing_gives_back_only_the_fields_of_that_change() -> None:
     policy.change(top_k=7)
     policy.change(queue_minutes=10)
     policy.change(top_k=8)
-    _, _, first = changes.latest()
+    _, _, first = settings_history.latest()
     assert first.after == {"top_k": 7}
     undo(first.change_id)
     assert (policy.current().top_k, policy.current().queue_minutes) == (5, 10)
-    undone = changes.latest()[0]
+    undone = settings_history.latest()[0]
     assert (undone.before, undone.after) == ({"top_k": 8}, {"top_k": 5})
 
 
@@ -82,7 +82,7 @@ def test_site_changes_are_partial_and_never_record_secrets() -> None:
         sites.update(site.key, version=seen, name="Другой")
     sites.set_hours(site.key, Hours.model_validate({"zone": "UTC", "week": {"mon": ["09:00-18:00"]}}))
     sites.rotate(site.key, identity=True)
-    noted = changes.latest("site")
+    noted = settings_history.latest("site")
     assert [one.act for one in noted] == ["rotated", "changed", "changed", "added"]
     written = str([(one.before, one.after) for one in noted])
     secrets = {site.identity_secret, sites.get(site.key).identity_secret, *sites.get(site.key).secrets}
@@ -111,7 +111,7 @@ def test_a_site_refuses_what_does_not_fit_and_stays_as_it_was(subtests: pytest.S
         with subtests.test(code=code), pytest.raises(Invalid, match=code):
             act(site.key)
         assert sites.get(site.key) == site
-        assert len(changes.latest("site")) == 1
+        assert len(settings_history.latest("site")) == 1
 
 
 def test_chats_that_are_over_go_when_their_days_are_over() -> None:

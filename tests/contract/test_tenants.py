@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from settings import Settings
-from tenants.accounts import changes, registry
+from tenants.accounts import registry, settings_history
 from tenants.accounts.registry import Registry
 from tenants.chats import store as chats
 from tenants.core.context import Tenant, acting_as
@@ -37,7 +37,7 @@ def test_nobody_of_a_suspended_tenant_is_let_in(records: Settings) -> None:
     registry.resume("acme", "root")
     with acting_as(ANNA):
         assert asyncio.run(registry.admitted()).tenant_id == "acme"
-        noted = [(one.by, one.area, dict(one.after)) for one in changes.latest()]
+        noted = [(one.by, one.area, dict(one.after)) for one in settings_history.latest()]
     assert noted == [("root", "tenant", {"suspended": False}), ("root", "tenant", {"suspended": True})]
     with pytest.raises(NotFound):
         registry.suspend("nobody", "root")

@@ -14,8 +14,8 @@ from pipelines.definition import components_of_type
 from settings import Settings
 from tenants.access.tables import TokenRow
 from tenants.accounts import policy
-from tenants.accounts.changes import SettingChangeRow
 from tenants.accounts.registry import Registry
+from tenants.accounts.settings_history import SettingChangeRow
 from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow, SiteRow, WebhookRow

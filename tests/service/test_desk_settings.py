@@ -10,7 +10,7 @@ from sqlalchemy import update
 from components.language.texts import LOCALES, text
 from settings import Settings
 from tenants.access import issued_tokens
-from tenants.accounts import changes, policy
+from tenants.accounts import policy, settings_history
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry
 from tenants.chats import outbox, sites, webhooks
@@ -142,7 +142,7 @@ def test_a_second_admin_keeps_what_was_typed_and_sees_what_is_in_force(
 def test_a_change_is_listed_and_taken_back(admin: Browser, now: Callable[[], Policy]) -> None:
     policy.change(failures_to_person=9)
     policy.change(failures_to_person=3)
-    newest = changes.latest("policy")[0]
+    newest = settings_history.latest("policy")[0]
     listed = admin.page(f"{ROOT}/changes?area=policy").text_content()
     assert "Вопросов без ответа подряд" in listed
     assert admin.post(f"{ROOT}/changes/undo", {"change_id": newest.change_id}).status_code == 303
@@ -345,7 +345,7 @@ def test_a_tool_is_edited_tried_and_disabled_without_showing_secrets(admin: Brow
     assert admin.post(path, {**form, "url": "https://elsewhere.example/orders"}).status_code == 303
     assert not tools.get("orders").secrets
     assert not tools.get("orders").enabled
-    noted = changes.latest("tool")
+    noted = settings_history.latest("tool")
     assert [one.act for one in noted] == ["rotated", "changed", "changed", "changed", "added"]
     assert "hush" not in str([(one.before, one.after) for one in noted])
     admin.post(f"{path}/remove", {})
@@ -394,7 +394,7 @@ def test_a_person_gets_another_role_at_once_and_nobody_changes_their_own(
     assert refused.status_code == 422
     assert admin.post("/desk/people/sign-out", {"login": boris.login}).status_code == 303
     assert admin.client.get("/desk", headers=theirs.cookie).status_code == 303
-    assert [one.act for one in changes.latest("person")][:1] == ["changed"]
+    assert [one.act for one in settings_history.latest("person")][:1] == ["changed"]
 
 
 def test_a_refused_person_or_approach_stays_typed_with_the_reason(admin: Browser) -> None:
@@ -445,4 +445,4 @@ def test_a_token_is_issued_used_replaced_and_revoked(admin: Browser, now: Callab
     # The service has revoked it itself, so it knows at once.
     assert (status(first), status(second)) == (401, 200)
     assert "Больше не работают: 1" in admin.page(path).text_content()
-    assert "token" in {one.area for one in changes.latest()}
+    assert "token" in {one.area for one in settings_history.latest()}

@@ -12,7 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from pipelines import desk_gate
 from settings import Settings
-from tenants.accounts import changes
+from tenants.accounts import settings_history
 from tenants.accounts.registry import Registry
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import operator_sessions, operators, sso_providers
@@ -107,7 +107,7 @@ def test_a_new_person_of_the_domain_gets_the_role_of_the_token(
     operator = operator_sessions.verify(signed_in(response)).operator
     assert (operator.login, operator.tenant_id, operator.role, operator.name) == (EMAIL, "signed", "editor", "Вера")
     assert f"{COOKIE}=" in response.headers["set-cookie"]
-    assert changes.latest("person")[0].about == EMAIL
+    assert settings_history.latest("person")[0].about == EMAIL
     # Without a password there is no sign-in by password.
     for password in ("", "x", desk.PASSWORD):
         form = {"login": EMAIL, "password": password}
@@ -266,7 +266,7 @@ def test_the_secret_is_encrypted_and_does_not_follow_to_another_address(provider
     assert known.secret == SECRET
     elsewhere = {"issuer": "https://evil.example", "client_id": CLIENT}
     assert sso_providers.put(sso_providers.parsed(elsewhere)).secret == ""
-    assert SECRET not in str([(one.before, one.after) for one in changes.latest("sign_in")])
+    assert SECRET not in str([(one.before, one.after) for one in settings_history.latest("sign_in")])
 
 
 @pytest.mark.browser

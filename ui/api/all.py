@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelines import metrics
+from pipelines import metrics_endpoint
 from pipelines.routes import OpenRouter
 from ui.api import (
     articles,
@@ -43,7 +43,7 @@ def routers(services: Services) -> Iterator[OpenRouter]:
     yield index.router(services.ingest.encoder)
     yield playground.router(runner, services.settings)
     if services.settings.metrics_token.get_secret_value():
-        yield metrics.router(services.settings, lambda: runner.waiting)
+        yield metrics_endpoint.router(services.settings, lambda: runner.waiting)
     yield session.router(services.limiter, services.visitors)
     for chats in (visitor, file, desk):
         yield chats.router(services.conversations)

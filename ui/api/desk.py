@@ -8,9 +8,9 @@ from fastapi import Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
 
-from pipelines.ask.chats import presence, suggestions
+from pipelines.ask.chats import presence, suggested_replies
 from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part
-from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.customer_chats import Conversations
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
 from pipelines.routes import OpenRouter, opens
 from pipelines.sse import EVENT_HEADERS, described, last_number
@@ -145,7 +145,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @opens(takes_turns=True)
     async def suggest_reply(chat_id: str) -> DeskPostedAnswer:
         """Suggest a reply to the customer's last question: a note with the turn, hidden from customers."""
-        posted = await suggestions.suggest(conversations.runner, chat_id)
+        posted = await suggested_replies.suggest(conversations.runner, chat_id)
         return await asyncio.to_thread(posted_part, posted)
 
     @endpoints.post(f"{_ONE}/suggestions/{{message_id}}/discard", status_code=204)

@@ -16,7 +16,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from components.ingest.attachments import MEDIA_TYPES, AttachmentScanner, download_name
-from pipelines.ask.chats.conversations import Conversations, file_limit
+from pipelines.ask.chats.customer_chats import Conversations, file_limit
 from pipelines.fair_requests import give_up_turn
 from pipelines.pools import Pool
 from pipelines.problems import UnreadableFields

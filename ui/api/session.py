@@ -6,7 +6,7 @@ from fastapi import Request
 from pydantic import BaseModel, Field
 
 from components.language.texts import text
-from pipelines.ask.chats.conversations import file_limit
+from pipelines.ask.chats.customer_chats import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.staffing import Staffing, staffing
 from pipelines.connections import limited_as

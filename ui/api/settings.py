@@ -6,11 +6,11 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from pipelines.ask import profiles
-from pipelines.ask.settings_changes import undo
+from pipelines.ask.settings_undo import undo
 from pipelines.routes import OpenRouter
-from tenants.accounts import changes, policy
-from tenants.accounts.changes import Area, SettingChange
+from tenants.accounts import policy, settings_history
 from tenants.accounts.policy import Policy
+from tenants.accounts.settings_history import Area, SettingChange
 from tenants.desk import sso_providers
 from tenants.desk.sso_providers import Provider, TenantRole
 
@@ -76,7 +76,7 @@ def change_policy(body: PolicyChange) -> PolicyAnswer:
 @router.get("/settings/changes")
 def list_changes(area: Area | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> ChangesAnswer:
     """List the changes of settings, newest first: fewer than `limit` if their values are large."""
-    return ChangesAnswer(changes=changes.latest(area, limit=limit))
+    return ChangesAnswer(changes=settings_history.latest(area, limit=limit))
 
 
 @router.post("/settings/changes/{change_id}/undo")

@@ -19,7 +19,7 @@ from pipelines.ask.chats.contract import (
     posted_answer,
     thread_answer,
 )
-from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.customer_chats import Conversations
 from pipelines.ask.chats.visitor_events import VISITOR_EVENT_NAMES, ChatEvents
 from pipelines.ask.contract import Contact, Question, Words
 from pipelines.connections import address_of

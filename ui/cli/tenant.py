@@ -10,14 +10,14 @@ import typer
 
 from components.language.texts import keys, terminal_locale, text
 from pipelines.ask import profiles
-from pipelines.ask.settings_changes import undo as undo_change
+from pipelines.ask.settings_undo import undo as undo_change
 from settings import get_settings
 from tenants.access import issued_tokens
-from tenants.accounts import changes as history
 from tenants.accounts import policy, registry
-from tenants.accounts.changes import AREAS, SettingChange
+from tenants.accounts import settings_history as history
 from tenants.accounts.policy import Policy
 from tenants.accounts.registry import Registry, TenantRecord
+from tenants.accounts.settings_history import AREAS, SettingChange
 from tenants.core.context import COMMAND_LINE, SCOPES
 from tenants.core.errors import Invalid
 from tenants.desk import invitations, sso_providers

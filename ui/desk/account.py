@@ -17,7 +17,7 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
 from tenants.desk import operator_sessions, operators
 from tenants.desk.operators import TENANT_ROLES
-from ui.desk.view import Desk, back_to, home, or_again
+from ui.desk.rendering import Desk, back_to, home, or_again
 from ui.passwords import Passwords
 
 NO_TENANT = Tenant("-", "")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pipelines.routes import OpenRouter
 from ui.desk import account, article, assets, chat, document, doubt, first_run, gap, job, live, sso, tenant
 from ui.desk.insights import audit, evaluation, figures, measured, playground, reading
+from ui.desk.rendering import Desk
 from ui.desk.settings import change, hours, identity_provider, model, offers, policy, site, token, tool, webhook
-from ui.desk.view import Desk
 from ui.services import Services
 
 

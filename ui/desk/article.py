@@ -21,8 +21,8 @@ from tenants.desk import articles, operators
 from tenants.desk.articles import Article, Draft
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gaps import Gap
-from ui.desk import conversation
-from ui.desk.view import Desk, back_to, may, or_again
+from ui.desk import chat_view
+from ui.desk.rendering import Desk, back_to, may, or_again
 
 _ALL, _NEW, _ONE = "/desk/articles", "/desk/articles/new", "/desk/articles/{article_id}"
 _FORM_BYTES = 600_000
@@ -70,7 +70,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
             section="gaps",
             tab="articles",
             articles=listed[:_PAGE],
-            people=conversation.names(operators.all()),
+            people=chat_view.names(operators.all()),
             number=page,
             following=page + 1 if len(listed) > _PAGE else None,
         )
@@ -168,7 +168,7 @@ def _edit(
         trusts=_TRUSTS,
         locales=LOCALES,
         limits=articles,
-        people=conversation.names(operators.all()),
+        people=chat_view.names(operators.all()),
         fault=_words(refused) if refused else "",
         theirs=article if form and isinstance(refused, Conflict) else None,
         done=done,
@@ -236,7 +236,7 @@ def _preview(desk: Desk, service: Articles, article: Article) -> Response:
 def _words(refused: OporaError) -> str:
     by = refused.params.get("by")
     if isinstance(by, str):
-        name = conversation.names(operators.all()).get(by, by)
+        name = chat_view.names(operators.all()).get(by, by)
         refused = type(refused)(refused.code, **{**refused.params, "by": name})
     return problems.detail(refused)
 

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from components.language import texts
 from pipelines import problems
 from pipelines.ask.articles import from_chat
-from pipelines.ask.chats import suggestions
-from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats import suggested_replies
+from pipelines.ask.chats.customer_chats import Conversations
 from pipelines.routes import OpenRouter, opens
 from tenants.audit import search
 from tenants.chats import sites, store, undo
@@ -28,8 +28,8 @@ from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited, TryA
 from tenants.desk import articles, evaluation_results, inbox, operator_sessions, operators, replies
 from tenants.desk.inbox import VIEWS, View
 from ui.api.desk import REPLY_LIMIT
-from ui.desk import conversation, similar
-from ui.desk.view import Desk, Endpoint, back_to, may, or_again, reader_locale, unless_known
+from ui.desk import chat_view, similar
+from ui.desk.rendering import Desk, Endpoint, back_to, may, or_again, reader_locale, unless_known
 
 _ONE = "/desk/chat/{chat_id}"
 _MOST_HOURS = 24 * 366
@@ -67,8 +67,8 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
         me = context.current().subject
 
         def listed() -> tuple[Markup, str | None]:
-            found, people = inbox.page(view, chosen, after=after), conversation.names(operators.all())
-            rows = desk.part("inbox_rows.html", rows=found.rows, people=people, customer=conversation.customer)
+            found, people = inbox.page(view, chosen, after=after), chat_view.names(operators.all())
+            rows = desk.part("inbox_rows.html", rows=found.rows, people=people, customer=chat_view.customer)
             return rows, found.following
 
         kept = {name: value for name, value in (("q", q), ("site", site), ("reason", reason)) if value}
@@ -109,14 +109,14 @@ def _add_reading(endpoints: OpenRouter, desk: Desk) -> None:
     def show_turn(turn_id: str) -> Response:
         record = search.get(turn_id)
         content = record.content or {}
-        turn = conversation.parsed_turn(content.get("answer"))
+        turn = chat_view.parsed_turn(content.get("answer"))
         phoenix = desk.settings.phoenix_url.rstrip("/")
         return desk.page(
             "turn.html",
             section="inbox",
             record=record,
             turn=turn,
-            passages=conversation.passages(turn) if turn is not None else (),
+            passages=chat_view.passages(turn) if turn is not None else (),
             found=content.get("found", ()),
             retrieved=content.get("retrieved", ()),
             calls=content.get("calls", ()),
@@ -161,7 +161,7 @@ def _add_writing(endpoints: OpenRouter, desk: Desk, conversations: Conversations
     @opens(takes_turns=True)
     @_again(desk, Invalid, TryAgain)
     async def suggest(chat_id: str) -> Response:
-        await suggestions.suggest(conversations.runner, chat_id)
+        await suggested_replies.suggest(conversations.runner, chat_id)
         return back_to(_path(chat_id))
 
     @endpoints.post(f"{_ONE}/discard")
@@ -260,7 +260,7 @@ def _conversation(
     """
     me, locale = operator_sessions.current().operator, reader_locale()
     chat, staff = store.get(chat_id), operators.all()
-    people = conversation.names(staff)
+    people = chat_view.names(staff)
     shown = inbox.stretch(chat.chat_id, before=before)
     return desk.page(
         "chat.html",
@@ -268,23 +268,23 @@ def _conversation(
         section="inbox",
         chat=chat,
         site={one.key: one.name for one in sites.own()}.get(chat.site, chat.site),
-        who=conversation.customer(chat, locale),
-        bubbles=conversation.bubbles(shown.messages, people, locale),
+        who=chat_view.customer(chat, locale),
+        bubbles=chat_view.bubbles(shown.messages, people, locale),
         earlier=shown.messages[0].seq if shown.earlier else None,
         newest=before is None,
         people=people,
-        acts=conversation.possible(chat, me.login),
+        acts=chat_view.possible(chat, me.login),
         undoable=undo.is_possible(chat),
-        others=conversation.others(chat, staff, me.login),
-        canned=conversation.canned(chat, me),
-        draft=conversation.draft(chat),
-        delivery=conversation.delivery(chat, locale),
+        others=chat_view.others(chat, staff, me.login),
+        canned=chat_view.canned(chat, me),
+        draft=chat_view.draft(chat),
+        delivery=chat_view.delivery(chat, locale),
         article=articles.of_chat(chat.chat_id),
         writes=may("ingest"),
         limit=REPLY_LIMIT,
         queue=desk.shared.get(partial(inbox.page, "waiting", limit=20), "queue"),
         waiting=desk.shared.get(partial(inbox.count, "waiting"), "waiting"),
-        customer=conversation.customer,
+        customer=chat_view.customer,
         fault=_in_words(refused) if refused else "",
         text=text,
     )

@@ -22,7 +22,7 @@ from tenants.knowledge import catalogue, document_edges, freshness, votes
 from tenants.knowledge.catalogue import Selection
 from tenants.knowledge.documents import DocumentRecord
 from ui.desk import document_view
-from ui.desk.view import Desk, back_to, names, or_again, reader_locale
+from ui.desk.rendering import Desk, back_to, names, or_again, reader_locale
 
 _LIST = "/desk/documents"
 _ONE = "/desk/documents/one"

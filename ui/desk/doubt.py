@@ -13,8 +13,8 @@ from tenants.core.errors import CallerError, OporaError
 from tenants.desk import operators
 from tenants.knowledge import agreements, freshness, rejected
 from ui.api.relation import RejectedRequest
-from ui.desk import conversation
-from ui.desk.view import Desk, back_to, or_again
+from ui.desk import chat_view
+from ui.desk.rendering import Desk, back_to, or_again
 
 _STALE, _REJECTED, _CONTRADICTIONS = "/desk/stale", "/desk/rejected", "/desk/contradictions"
 _SETTLE, _UNSETTLE = f"{_CONTRADICTIONS}/settle", f"{_CONTRADICTIONS}/unsettle"
@@ -50,7 +50,7 @@ def router(desk: Desk) -> OpenRouter:
             tab="contradictions",
             pairs=contradictions.undecided()[:_SHOWN],
             agreed=agreements.page(limit=_SHOWN),
-            people=conversation.names(operators.all()),
+            people=chat_view.names(operators.all()),
         )
 
     @endpoints.post(_SETTLE)

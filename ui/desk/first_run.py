@@ -21,8 +21,8 @@ from tenants.core.errors import Invalid, OporaError
 from tenants.desk import evaluation_results, first_run, operators
 from tenants.knowledge import catalogue
 from tenants.work import jobs
-from ui.desk import conversation, job
-from ui.desk.view import Desk, back_to, or_again
+from ui.desk import chat_view, job
+from ui.desk.rendering import Desk, back_to, or_again
 from ui.passwords import Passwords
 
 _LINK = "/desk/first-run/{secret}"
@@ -84,7 +84,7 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
             people=len(operators.all()),
             address=public_url(),
             limit=desk.settings.max_files_bytes,
-            passages=conversation.passages,
+            passages=chat_view.passages,
             **{**shown, **values},
         )
 
@@ -114,6 +114,6 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
 
 def _earlier() -> dict[str, object]:
     for record in search.find(TurnQuery(outcome="answered"), limit=1):
-        turn = conversation.parsed_turn((record.content or {}).get("answer"))
+        turn = chat_view.parsed_turn((record.content or {}).get("answer"))
         return {"asked": record.question or "", "turn": turn}
     return {}

@@ -22,8 +22,8 @@ from tenants.desk import articles, inbox, operators
 from tenants.knowledge import documents, gaps
 from tenants.knowledge.gap_groups import Group
 from tenants.knowledge.gaps import STATUSES, Status
-from ui.desk import conversation
-from ui.desk.view import Desk, back_to, may
+from ui.desk import chat_view
+from ui.desk.rendering import Desk, back_to, may
 
 _ALL, _ONE = "/desk/gaps", "/desk/gaps/{gap_id}"
 _DECIDE, _ASSIGN = f"{_ALL}/decide", f"{_ALL}/assign"
@@ -85,7 +85,7 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
             chats=inbox.known({asking.session_id for asking in askings if asking.session_id}),
             nearest=documents.find(group.doc_ids[:_WORDINGS]),
             written=_written([group]),
-            people=conversation.names(operators.all()),
+            people=chat_view.names(operators.all()),
             evaluates=may("ingest"),
             closed=closed,
             unanswered=unanswered,

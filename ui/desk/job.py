@@ -19,7 +19,7 @@ from tenants.knowledge import documents
 from tenants.work import jobs
 from tenants.work.jobs import Job
 from ui.desk import document_view
-from ui.desk.view import Desk, back_to, or_again, reader_locale
+from ui.desk.rendering import Desk, back_to, or_again, reader_locale
 
 _JOBS = "/desk/jobs"
 _PAGE = 20

@@ -27,7 +27,7 @@ from tenants.desk import operator_sessions, sso_providers
 from tenants.desk.sso_providers import Provider
 from ui.desk.account import ATTEMPTS_OF_ADDRESS, NO_TENANT
 from ui.desk.oidc import SECONDS_TO_SIGN_IN, Attempt, SignIn, opened
-from ui.desk.view import SEE_OTHER, Desk, back_to, home
+from ui.desk.rendering import SEE_OTHER, Desk, back_to, home
 
 COOKIE = "__Host-opora-sign-in"
 _CHOOSE, _BEGIN, _CALLBACK = "/desk/sso", "/desk/sso/{tenant_id}", "/desk/sso-callback/{tenant_id}"

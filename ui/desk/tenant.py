@@ -19,7 +19,7 @@ from tenants.desk import invitations, operator_sessions, operators
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import removal
-from ui.desk.view import Desk, back_to, or_again
+from ui.desk.rendering import Desk, back_to, or_again
 from ui.passwords import Passwords
 
 _ALL, _ONE = "/desk/tenants", "/desk/tenants/one"

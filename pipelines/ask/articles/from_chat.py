@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from components.language.personal import mask
 from components.turn import UNANSWERED
 from pipelines.ask.articles.usecase import drafted
-from pipelines.ask.chats.conversations import USER_REQUEST
+from pipelines.ask.chats.customer_chats import USER_REQUEST
 from tenants.chats import store
 from tenants.chats.records import Author, Message
 from tenants.core.errors import Invalid

@@ -14,7 +14,7 @@ from threading import Event
 
 from components.language.texts import text
 from pipelines.ask.chats import incoming
-from pipelines.ask.chats.conversations import queued_notice
+from pipelines.ask.chats.customer_chats import queued_notice
 from pipelines.ask.chats.incoming import MAX_BYTES, Incoming
 from pipelines.mailer import BoundedSession
 from settings import Settings, get_settings

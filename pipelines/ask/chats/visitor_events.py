@@ -16,7 +16,7 @@ from fastapi.sse import ServerSentEvent
 from pipelines import shutdown
 from pipelines.ask.chats import shared_reads
 from pipelines.ask.chats.contract import message_part
-from pipelines.ask.chats.conversations import Conversations, LiveTurn
+from pipelines.ask.chats.customer_chats import Conversations, LiveTurn
 from pipelines.ask.chats.presence import Presence, for_customers
 from pipelines.ask.turn_events import LAST, Event, TurnEventName
 from pipelines.sse import json_event

@@ -15,8 +15,8 @@ from components.passages import to_passage
 from pipelines.ask.iterations import iterations
 from pipelines.ask.record import PROMPT_LIMIT
 from pipelines.ask.steps import Step
-from pipelines.ask.tracing.changes import Words, as_json, described, masked, withheld
 from pipelines.ask.tracing.export import Span, Value
+from pipelines.ask.tracing.step_outputs import Words, as_json, described, masked, withheld
 from pipelines.ask.tracing.trace import Trace
 from tenants.insight import traces
 

@@ -20,7 +20,7 @@ from tenants.core.errors import Invalid
 from tenants.insight import period
 from tenants.privacy import persons
 from ui.api.records import verified
-from ui.desk.view import Desk, may
+from ui.desk.rendering import Desk, may
 
 PAGE = 50
 _PATH = "/desk/audit"

@@ -26,7 +26,7 @@ from tenants.desk import evaluation_questions, evaluation_results, evaluations
 from tenants.desk.evaluation_questions import MOST
 from tenants.desk.evaluation_results import EvaluationResult
 from ui.desk.insights import plots
-from ui.desk.view import Desk, back_to, may, or_again, reader_locale
+from ui.desk.rendering import Desk, back_to, may, or_again, reader_locale
 
 _PATH = "/desk/evaluation"
 _QUESTIONS = f"{_PATH}/questions"

@@ -13,9 +13,9 @@ from tenants.chats import sites
 from tenants.core.errors import Invalid
 from tenants.insight.chats import RESULTS, Part, Tally
 from tenants.insight.period import MOST_DAYS, parsed_day
-from ui.desk import view
+from ui.desk import rendering
 from ui.desk.insights import plots
-from ui.desk.view import Desk, may
+from ui.desk.rendering import Desk, may
 
 CHOICES = (7, 28, 90)
 
@@ -64,8 +64,8 @@ _PARTS: tuple[Part, ...] = ("outcome", "handoff_reason", "site", "channel", "loc
 
 
 def _called() -> Callable[[str, str], str]:
-    locale = view.reader_locale()
-    t, name = texts("desk", locale), view.names(locale)
+    locale = rendering.reader_locale()
+    t, name = texts("desk", locale), rendering.names(locale)
     known = {site.key: site.name for site in sites.own()}
     kinds = {"outcome": "outcome", "handoff_reason": "reason", "channel": "channel", "locale": "insight.language"}
 

@@ -12,7 +12,7 @@ from tenants.core.errors import NotFound
 from tenants.desk import evaluations
 from tenants.desk.evaluations import EvaluationRun
 from ui.desk.insights import plots
-from ui.desk.view import Desk, reader_locale
+from ui.desk.rendering import Desk, reader_locale
 
 HEADLINES = (
     "answer_precision",

@@ -16,8 +16,8 @@ from pipelines.routes import OpenRouter
 from tenants.chats import store
 from tenants.chats.records import MAX_SEQ
 from tenants.core.errors import OporaError
-from ui.desk import conversation
-from ui.desk.view import Desk
+from ui.desk import chat_view
+from ui.desk.rendering import Desk
 
 _PATH = "/desk/playground"
 _SIDES = ("a", "b")
@@ -73,7 +73,7 @@ def _page(
         history=history,
         packed=_HISTORY.dump_json(history).decode(),
         asked=asked,
-        tried=[(one, conversation.passages(one.answer)) for one in tried],
+        tried=[(one, chat_view.passages(one.answer)) for one in tried],
         profiles=desk.settings.profiles,
         qualities=tuple(PASSES),
         sides=_SIDES,

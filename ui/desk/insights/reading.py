@@ -13,8 +13,8 @@ from tenants.core import context
 from tenants.desk import feedback
 from tenants.desk.feedback import Reason, Thumb
 from tenants.privacy import persons
-from ui.desk import conversation
-from ui.desk.view import Desk, back_to
+from ui.desk import chat_view
+from ui.desk.rendering import Desk, back_to
 
 PAGE = 10
 WANTED = 20
@@ -36,8 +36,8 @@ def router(desk: Desk, ask: Ask) -> OpenRouter:
     def show_answers(before: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None) -> Response:
         caller = context.current()
         records = search.unjudged(persons.digest(caller.tenant_id, caller.subject), before=before, limit=PAGE + 1)
-        turns = [(one, conversation.parsed_turn((one.content or {}).get("answer"))) for one in records[:PAGE]]
-        shown = [(one, turn, conversation.passages(turn)) for one, turn in turns if turn is not None]
+        turns = [(one, chat_view.parsed_turn((one.content or {}).get("answer"))) for one in records[:PAGE]]
+        shown = [(one, turn, chat_view.passages(turn)) for one, turn in turns if turn is not None]
         return desk.page(
             "insight/reading.html",
             section="insight",

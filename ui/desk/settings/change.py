@@ -8,14 +8,14 @@ from fastapi import Form, Query
 from starlette.responses import Response
 
 from components.language.texts import number, text, text_or
-from pipelines.ask.settings_changes import undo
+from pipelines.ask.settings_undo import undo
 from pipelines.routes import OpenRouter
-from tenants.accounts import changes
-from tenants.accounts.changes import AREAS, SettingChange
+from tenants.accounts import settings_history
+from tenants.accounts.settings_history import AREAS, SettingChange
 from tenants.chats import sites, webhooks
 from tenants.core.errors import CallerError, NotFound, OporaError
+from ui.desk.rendering import Desk, clock, reader_locale
 from ui.desk.settings import pages
-from ui.desk.view import Desk, clock, reader_locale
 
 _PATH = f"{pages.ROOT}/changes"
 _LABELS = (
@@ -69,7 +69,7 @@ def router(desk: Desk) -> OpenRouter:
             "changes",
             "changes.html",
             refused,
-            changes=tuple((one, _differences(one)) for one in changes.latest(chosen)),
+            changes=tuple((one, _differences(one)) for one in settings_history.latest(chosen)),
             areas=AREAS,
             about=_about(),
             area=area,

@@ -12,7 +12,7 @@ from components.language import texts
 from components.language.texts import text, text_or
 from pipelines import problems
 from tenants.core.errors import Complaint, Conflict, InvalidFields, OporaError
-from ui.desk.view import reader_locale
+from ui.desk.rendering import reader_locale
 
 Kind: TypeAlias = Literal["text", "area", "lines", "number", "choice", "flag", "date", "secret"]
 _LONGEST_SHOWN = 100

@@ -16,9 +16,9 @@ from tenants.accounts import hours, policy
 from tenants.accounts.hours import WEEKDAYS, Hours
 from tenants.chats import sites
 from tenants.core.errors import OporaError
+from ui.desk.rendering import Desk, or_again, reader_locale
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Form, Typed
-from ui.desk.view import Desk, or_again, reader_locale
 
 _PATH = f"{pages.ROOT}/hours"
 _RUSSIAN_DAY = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")

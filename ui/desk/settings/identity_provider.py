@@ -12,10 +12,10 @@ from tenants.core import context
 from tenants.core.errors import Invalid, OporaError
 from tenants.desk import sso_providers
 from tenants.desk.operators import TENANT_ROLES
+from ui.desk.rendering import Desk, or_again, reader_locale
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Form, Typed
 from ui.desk.sso import redirect_uri
-from ui.desk.view import Desk, or_again, reader_locale
 
 _PATH = f"{pages.ROOT}/sign-in"
 

@@ -11,9 +11,9 @@ from pipelines.pools import Pool
 from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.core import context
+from ui.desk.rendering import Desk, reader_locale
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Typed
-from ui.desk.view import Desk, reader_locale
 
 
 def router(desk: Desk) -> OpenRouter:

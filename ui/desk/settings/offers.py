@@ -12,9 +12,9 @@ from components.turn import Risk
 from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.core.errors import Invalid, OporaError
+from ui.desk.rendering import Desk, or_again, reader_locale
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Fields, Form, Typed
-from ui.desk.view import Desk, or_again, reader_locale
 
 _PATH = f"{pages.ROOT}/offers"
 RISKS = tuple(risk for risk in get_args(Risk) if risk != "none")

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from pipelines.routes import OpenRouter
 from tenants.core.errors import OporaError
-from ui.desk.view import Desk, back_to
+from ui.desk.rendering import Desk, back_to
 
 Saved: TypeAlias = Annotated[str, Query(max_length=40)]
 """Name of the saved section, for the confirmation on the page."""

@@ -10,10 +10,10 @@ from pipelines.routes import OpenRouter
 from tenants.accounts import policy
 from tenants.accounts.policy import Policy
 from tenants.core.errors import NotFound, OporaError
+from ui.desk.rendering import Desk, or_again
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Form, Typed
 from ui.desk.settings.policy_fields import GROUPS, form_of
-from ui.desk.view import Desk, or_again
 
 _SYNONYMS = f"{pages.ROOT}/synonyms"
 

@@ -6,8 +6,8 @@ from typing import Any
 from components.language.texts import number, text
 from settings import get_settings
 from tenants.accounts.policy import Policy
+from ui.desk.rendering import reader_locale
 from ui.desk.settings.forms import Field, Form, Kind
-from ui.desk.view import reader_locale
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "assistant": ("name", "locale", "topics_ru", "topics_en", "profile", "streaming", "chat_tools"),

@@ -12,9 +12,9 @@ from pipelines.routes import OpenRouter
 from tenants.chats import sites
 from tenants.chats.sites import HELP_CENTRES, Site
 from tenants.core.errors import Invalid, OporaError
+from ui.desk.rendering import Desk, back_to, or_again, reader_locale
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Form, Typed
-from ui.desk.view import Desk, back_to, or_again, reader_locale
 
 _SITES = f"{pages.ROOT}/sites"
 _SITE = f"{_SITES}/{{key}}"

@@ -13,9 +13,9 @@ from tenants.access import issued_tokens
 from tenants.access.issued_tokens import IssuedToken
 from tenants.core.context import Scope
 from tenants.core.errors import Conflict, Invalid, OporaError
+from ui.desk.rendering import Desk, or_again
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Form, Typed
-from ui.desk.view import Desk, or_again
 
 _ALL = f"{pages.ROOT}/tokens"
 GRACES = (0, 1, 24, 24 * 7)

@@ -12,9 +12,9 @@ from tenants.core.errors import Complaint, Invalid, InvalidFields, OporaError
 from tenants.knowledge import tools
 from tenants.knowledge.tools import Tool
 from ui.api.tool import ToolTrial, tested
+from ui.desk.rendering import Desk, or_again
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Form, Typed
-from ui.desk.view import Desk, or_again
 
 _TOOLS = f"{pages.ROOT}/tools"
 _TOOL = f"{_TOOLS}/{{name}}"

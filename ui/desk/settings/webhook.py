@@ -12,10 +12,10 @@ from tenants.chats import outbox, webhooks
 from tenants.chats.outbox import Delivery
 from tenants.chats.webhook_events import MAIL_EVENTS, TEST_EVENT, WEBHOOK_EVENTS
 from tenants.core.errors import Invalid, OporaError
-from ui.desk import conversation
+from ui.desk import chat_view
+from ui.desk.rendering import Desk, reader_locale
 from ui.desk.settings import forms, pages
 from ui.desk.settings.forms import Field, Typed
-from ui.desk.view import Desk, reader_locale
 
 _ALL = f"{pages.ROOT}/webhooks"
 _SHOWN = 50
@@ -89,6 +89,6 @@ def router(desk: Desk) -> OpenRouter:
 
 def _fault(delivery: Delivery) -> str:
     if delivery.webhook_id == outbox.MAIL:
-        return conversation.email_fault(delivery.fault, reader_locale())
+        return chat_view.email_fault(delivery.fault, reader_locale())
     kind, _, status = delivery.fault.partition(" ")
     return text_or(delivery.fault, f"desk.settings.fault.{kind}", reader_locale(), code=status)

@@ -25,7 +25,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import conversations, store, tickets
+from tenants.chats import conversation_memory, store, tickets
 from tenants.core.context import Tenant, acting_as, current
 from tenants.core.errors import Busy
 from tests.receiving import receiving
@@ -167,8 +167,8 @@ def test_an_answer_does_not_wait_for_a_memory(monkeypatch: pytest.MonkeyPatch) -
     def broken(*given: object) -> Never:
         raise OSError
 
-    monkeypatch.setattr(conversations, "recall", broken)
-    monkeypatch.setattr(conversations, "remember", broken)
+    monkeypatch.setattr(conversation_memory, "recall", broken)
+    monkeypatch.setattr(conversation_memory, "remember", broken)
     talk = AskRequest(question="Где фильтр?", session_id="s-1")
     assert Ask(FakeEngine(answered)).answer(talk).outcome == "answered"
 

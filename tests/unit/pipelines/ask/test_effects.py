@@ -18,7 +18,7 @@ from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
-from tenants.chats import conversations
+from tenants.chats import conversation_memory
 from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import gaps
 from tests.chats import all_tickets
@@ -57,7 +57,7 @@ def test_what_follows_a_turn_depends_on_who_waits(client: ClientState) -> None:
     awaited = client == "awaited"
     assert (answer.handoff is not None) is awaited
     assert bool(all_tickets()) is awaited
-    assert bool(conversations.recall("s-1")) is awaited
+    assert bool(conversation_memory.recall("s-1")) is awaited
     assert bool(gaps.all(None)) is awaited
     # The side that gives a turn up records that instead.
     assert len(records) == (0 if client == "given_up" else 1)
@@ -100,7 +100,7 @@ async def test_a_turn_out_of_time_is_recorded_once_and_opens_no_ticket() -> None
     (record,) = await asyncio.to_thread(recorded, ask)
     assert (record.turn_id, record.outcome) == ("t-1", "failed")
     assert not all_tickets()
-    assert not conversations.recall("s-1")
+    assert not conversation_memory.recall("s-1")
     # The late answer is discarded: the key is free for another try.
     again = Runner(Ask(FakeEngine(handed_over)), workers=1, budget=30)
     assert (await again.answer(TALK, "t-3", "k-1")).turn_id == "t-3"

@@ -14,9 +14,9 @@ from tenants.accounts.registry import Registry
 from tenants.all_tables import Base
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
-from tenants.chats import consents, conversations, files, tickets
+from tenants.chats import consents, conversation_memory, files, tickets
 from tenants.chats import store as chats
-from tenants.chats.conversations import PastTurn
+from tenants.chats.conversation_memory import PastTurn
 from tenants.chats.records import HandoffRequest
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault, Invalid
@@ -62,7 +62,7 @@ def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: 
         store.append(turns[:1], installation)
         feedback.give(turns[0].turn_id, person_digest, "down", "wrong", word)
         handed_over("t", "user_request", f"Где {word}?", session_id=session_id, draft=word)
-        conversations.remember(session_id, PastTurn(f"Где {word}?", "answered"))
+        conversation_memory.remember(session_id, PastTurn(f"Где {word}?", "answered"))
         idempotency.begin(f"key-{session_id}", "hash")
         jobs.add(jobs.new_id(), "upload", ["a.md"])
         issued_tokens.issue(subject=tenant.subject, scopes=["ask"], ttl_seconds=60)

@@ -20,7 +20,7 @@ ACROSS = {
     "access/token_uses.py": {"write"},
     # Workers that find work of any tenant.
     "chats/outbox.py": {"claim"},
-    "chats/timed_changes.py": {"tenants_due", "tenants_with_chats"},
+    "chats/timeouts.py": {"tenants_due", "tenants_with_chats"},
     "desk/evaluation_questions.py": {"tenants_with_questions"},
     "desk/evaluation_results.py": {"last_nights"},
     "work/jobs.py": {"tenants_waiting"},

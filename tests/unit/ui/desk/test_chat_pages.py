@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from components.ingest.records import PROPERTIES
 from components.language.texts import LOCALES, text
-from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.customer_chats import Conversations
 from settings import ROOT, Settings
 from tenants.accounts.registry import Registry
 from tenants.chats import store
@@ -24,9 +24,9 @@ from tenants.core.errors import Conflict, Invalid, OporaError, RateLimited, TryA
 from tenants.desk import operator_sessions
 from tenants.knowledge.document_edges import Edge
 from tests import desk
-from ui.desk import chat, conversation
+from ui.desk import chat, chat_view
 from ui.desk.document_view import TIES, DiffLine, difference, edge_between
-from ui.desk.view import names
+from ui.desk.rendering import names
 
 
 class Dropping(Conversations):
@@ -78,7 +78,7 @@ def test_a_question_of_a_program_is_titled_as_such(installation: Settings) -> No
     with acting_as(Tenant("acme", COMMAND_LINE)):
         Registry().add("acme")
         asked = desk.asked("acme", COMMAND_LINE, "Где заказ?")
-        assert conversation.customer(asked, "en") == "API or command line"
+        assert chat_view.customer(asked, "en") == "API or command line"
 
 
 def test_every_step_of_the_pipeline_has_a_name() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tenants.chats import fanout
 from tenants.chats.fanout import Announcement
 from tenants.core.context import Tenant, acting_as
-from ui.desk.view import Shared
+from ui.desk.rendering import Shared
 
 pytestmark = pytest.mark.usefixtures("installation")
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pipelines.ask.articles import from_chat
-from pipelines.ask.chats.conversations import USER_REQUEST
+from pipelines.ask.chats.customer_chats import USER_REQUEST
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry

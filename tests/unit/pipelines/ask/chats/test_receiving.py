@@ -13,7 +13,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import outbox, store, tickets, timed_changes
+from tenants.chats import outbox, store, tickets, timeouts
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
@@ -100,7 +100,7 @@ def test_question_from_outside_is_no_chat_of_a_visitor() -> None:
 
 def test_question_from_outside_stays_queued_and_goes_with_its_person() -> None:
     chat, other = asked()[1], asked(session_id="s2")[1]
-    assert timed_changes.give_up_waiting(datetime.now(UTC) + timedelta(days=1), lambda _: "") == ()
+    assert timeouts.give_up_waiting(datetime.now(UTC) + timedelta(days=1), lambda _: "") == ()
     persons.erase(Person(session_id="s1"))
     assert [row.chat.chat_id for row in inbox.page("all").rows] == [other.chat_id]
     assert tickets.get(chat.ticket_id or "") is None

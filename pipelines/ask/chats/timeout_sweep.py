@@ -7,7 +7,7 @@ from threading import Event
 from components.language.texts import text
 from pipelines.ask.staffing import sentence
 from tenants.accounts import policy
-from tenants.chats import sites, timed_changes
+from tenants.chats import sites, timeouts
 from tenants.chats.records import Chat
 from tenants.core.context import working_for
 
@@ -20,7 +20,7 @@ def sweep(closing: Event, now: datetime | None = None) -> None:
     while more_due:
         moment = now or datetime.now(UTC)
         more_due = False
-        for tenant_id in timed_changes.tenants_due(moment):
+        for tenant_id in timeouts.tenants_due(moment):
             if closing.is_set():
                 return
             with working_for(tenant_id, "clock"):
@@ -34,9 +34,9 @@ def _still_open(chat: Chat) -> str:
 
 def _sweep_tenant(now: datetime) -> bool:
     """Do what is due in a tenant's chats, up to `DUE_AT_ONCE` of each kind; return whether more may be due."""
-    woken = timed_changes.wake_up(now)
+    woken = timeouts.wake_up(now)
     minutes = policy.current().queue_minutes
-    timed_out = timed_changes.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
+    timed_out = timeouts.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
     if woken or timed_out:
         log.info("chats: %d woken, %d returned to the assistant", len(woken), len(timed_out))
-    return timed_changes.DUE_AT_ONCE in (len(woken), len(timed_out))
+    return timeouts.DUE_AT_ONCE in (len(woken), len(timed_out))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.ask.chats import suggestions
+from pipelines.ask.chats import suggested_replies
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from settings import Settings
 from tenants.accounts.registry import Registry
@@ -48,8 +48,8 @@ async def test_the_last_message_that_is_a_question_is_answered(chat: Chat) -> No
         store.post(chat.chat_id, words)
     runner: Any = Rehearsing(E20=_answered("Очистите фильтр. [1]"))
     with acting_as(ANNA):
-        posted = await suggestions.suggest(runner, chat.chat_id)
-        kept = suggestions.stored(posted.message)
+        posted = await suggested_replies.suggest(runner, chat.chat_id)
+        kept = suggested_replies.stored(posted.message)
     assert [question for question, _ in runner.asked] == ["Ау", "Позовите человека!", "E20"]
     assert kept is not None
     assert kept.reply == "Очистите фильтр.\n\nПодробнее:\nКоды ошибок: https://shop.example/e20"
@@ -69,7 +69,7 @@ async def test_a_question_without_an_answer_is_suggested_the_nearest_articles(ch
     }
     runner: Any = Rehearsing(E20=turn("low_confidence", "Ближе всего:", articles=[near, near | {"url": None}]))
     with acting_as(ANNA):
-        kept = suggestions.stored((await suggestions.suggest(runner, chat.chat_id)).message)
+        kept = suggested_replies.stored((await suggested_replies.suggest(runner, chat.chat_id)).message)
     assert kept is not None
     assert kept.reply == "Ближайшие статьи:\nСлив: https://shop.example/d"
 
@@ -84,7 +84,7 @@ async def test_what_could_not_be_asked_leaves_nothing_in_the_chat(chat: Chat) ->
     runner: Any = Late()
     with acting_as(ANNA):
         with pytest.raises(TimedOut):
-            await suggestions.suggest(runner, chat.chat_id)
+            await suggested_replies.suggest(runner, chat.chat_id)
         assert len(store.messages(chat.chat_id, notes=True)) == 1
 
 
@@ -92,11 +92,11 @@ async def test_what_became_of_each_suggestion_is_read_from_the_chat(chat: Chat) 
     store.post(chat.chat_id, "E20")
     runner: Any = Rehearsing(E20=_answered("Очистите фильтр. [1]"))
     with acting_as(ANNA):
-        made = [(await suggestions.suggest(runner, chat.chat_id)).message for _ in range(4)]
-        kept = suggestions.stored(made[0])
+        made = [(await suggested_replies.suggest(runner, chat.chat_id)).message for _ in range(4)]
+        kept = suggested_replies.stored(made[0])
         assert kept is not None
         store.reply(chat.chat_id, kept.reply, seen=1, suggestion=made[0].message_id)
         store.reply(chat.chat_id, "Очистите его.", seen=1, suggestion=made[1].message_id)
         store.discard_suggestion(chat.chat_id, made[2].message_id)
-        known = suggestions.fates(store.messages(chat.chat_id, notes=True))
+        known = suggested_replies.fates(store.messages(chat.chat_id, notes=True))
     assert [known.get(one.message_id, "offered") for one in made] == ["accepted", "edited", "discarded", "offered"]

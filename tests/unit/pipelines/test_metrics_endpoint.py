@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from pipelines import metrics, problems, turn_counters
+from pipelines import metrics_endpoint, problems, turn_counters
 from settings import ROOT, Settings
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
@@ -34,7 +34,7 @@ ELSEWHERE = {"up"}
 def client(installation: Settings) -> TestClient:
     app = FastAPI()
     settings = installation.model_copy(update={"metrics_token": SecretStr("of-the-metrics")})
-    app.include_router(metrics.router(settings, lambda: 3))
+    app.include_router(metrics_endpoint.router(settings, lambda: 3))
     return TestClient(app)
 
 

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from components.turn import Article, Passage, Reply, Turn
-from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.customer_chats import Conversations
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import Settings
@@ -18,7 +18,7 @@ from tenants.accounts import policy
 from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
-from tenants.chats import conversations, store, text_quota
+from tenants.chats import conversation_memory, store, text_quota
 from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
@@ -85,7 +85,7 @@ async def test_a_message_is_answered_once_however_often_it_is_sent() -> None:
     turn = answer.body["turn"]
     assert isinstance(turn, dict)
     assert (turn["outcome"], turn["turn_id"], turn["session_id"]) == ("answered", answer.turn_id, chat.chat_id)
-    assert conversations.recall(chat.chat_id) == ()
+    assert conversation_memory.recall(chat.chat_id) == ()
 
 
 async def test_an_outcome_for_a_person_opens_one_ticket_and_names_it() -> None:

@@ -3,12 +3,12 @@ import math
 import pytest
 
 from evaluation.cases import Case, Offer, Page, Quote, RankedPassage, Record, Sentence
-from evaluation.metrics import figures
+from evaluation.metrics import built_in
 from evaluation.metrics.intervals import ratios
 
 
 def values(records: list[Record]) -> dict[str, float]:
-    return {name: figure.value for name, figure in ratios(figures.question_marks(records)).items()}
+    return {name: figure.value for name, figure in ratios(built_in.question_marks(records)).items()}
 
 
 def record(case: Case, outcome: str, **rest: object) -> Record:
@@ -20,7 +20,7 @@ def sentence(text: str, *excerpts: str, doc_id: str = "a", genuine: bool = True)
 
 
 def test_ranking_scores_by_hand() -> None:
-    scores = figures.ranking_scores(
+    scores = built_in.ranking_scores(
         [("x", "a", "b"), ("c",), (), ("p", "q", "r", "s", "t", "d")],
         [("a", "z"), ("c",), ("n",), ("d",)],
     )
@@ -100,7 +100,7 @@ def test_intents_are_counted_over_all_and_by_category() -> None:
 
 def test_noise_and_reference_differences_are_counted_by_case() -> None:
     case = Case("1", "?", gold_docs=("a",))
-    (counted,) = figures.question_marks(
+    (counted,) = built_in.question_marks(
         [record(case, "x", ranked=("b",))], [record(case, "x", ranked=("a",))], {"1": 1.0}
     )
     assert counted["hit@5_over_reference"] == (-1.0, 1.0)
@@ -108,10 +108,10 @@ def test_noise_and_reference_differences_are_counted_by_case() -> None:
 
 
 def test_every_gated_figure_has_a_better_direction() -> None:
-    assert all(figures.better_direction(figure) != "neither" for figure in figures.GATED)
-    assert figures.better_direction("over_refusal") == "lower"
-    assert figures.better_direction("routed:alarm") == "higher"
-    assert figures.better_direction("passes") == "neither"
+    assert all(built_in.better_direction(figure) != "neither" for figure in built_in.GATED)
+    assert built_in.better_direction("over_refusal") == "lower"
+    assert built_in.better_direction("routed:alarm") == "higher"
+    assert built_in.better_direction("passes") == "neither"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Undo of changes to settings of all kinds."""
 
 from pipelines.ask import profiles
-from tenants.accounts import changes
-from tenants.accounts.changes import SettingChange
+from tenants.accounts import settings_history
+from tenants.accounts.settings_history import SettingChange
 from tenants.chats import sites
 from tenants.core.errors import Invalid
 
@@ -13,7 +13,7 @@ def undo(change_id: str) -> SettingChange:
     :raises NotFound: `change_unknown`, or the changed object no longer exists.
     :raises Invalid: `change_final`: it cannot be undone, because something was added, removed or replaced by it.
     """
-    undone = changes.get(change_id)
+    undone = settings_history.get(change_id)
     if not undone.can_be_undone:
         raise Invalid("change_final")
     if undone.area == "policy":

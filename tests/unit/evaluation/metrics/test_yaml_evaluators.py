@@ -18,9 +18,9 @@ from rich.console import Console
 
 from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
 from evaluation.measurement import Plan, finished
-from evaluation.metrics.figures import better_direction
-from evaluation.metrics.from_yaml import AddedEvaluators, read_evaluators
+from evaluation.metrics.built_in import better_direction
 from evaluation.metrics.results import report, reported
+from evaluation.metrics.yaml_evaluators import AddedEvaluators, read_evaluators
 from evaluation.report.data import as_json
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_set

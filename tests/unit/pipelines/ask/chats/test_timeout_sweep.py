@@ -6,12 +6,12 @@ from threading import Event
 import pytest
 from sqlalchemy import event
 
-from pipelines.ask.chats import due_chats
+from pipelines.ask.chats import timeout_sweep
 from pipelines.background import tidy
 from settings import Settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
-from tenants.chats import files, store, timed_changes
+from tenants.chats import files, store, timeouts
 from tenants.chats.records import Chat, HandoffRequest
 from tenants.core.context import Tenant, acting_as
 from tenants.storage import database
@@ -42,9 +42,9 @@ def state(tenant: Tenant, chat: Chat) -> str:
 
 def test_an_overdue_chat_returns_to_the_assistant_with_an_open_ticket() -> None:
     patient, hurried = queued(PATIENT), queued(HURRIED)
-    due_chats.sweep(Event(), datetime.now(UTC) + timedelta(minutes=9))
+    timeout_sweep.sweep(Event(), datetime.now(UTC) + timedelta(minutes=9))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "queued")
-    due_chats.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
+    timeout_sweep.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "bot")
     with acting_as(HURRIED):
         ticket_id = all_tickets()[0].ticket_id
@@ -60,7 +60,7 @@ def test_who_is_not_answered_in_time_reads_when_somebody_will_be_there() -> None
         policy.change(hours={"zone": "UTC", "week": {}, "away": {"ru": "У нас ремонт."}})
     hurried = queued(HURRIED)
     for _ in range(2):
-        due_chats.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
+        timeout_sweep.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     with acting_as(HURRIED):
         lines = [one.text for one in store.messages(hurried.chat_id) if one.text]
     assert len(lines) == 1
@@ -83,9 +83,9 @@ def test_a_chat_that_was_put_off_comes_back_with_whoever_has_it() -> None:
     with acting_as(Tenant("patient", "anna")):
         store.take(chat.chat_id, name="Анна")
         store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(hours=1))
-    due_chats.sweep(Event())
+    timeout_sweep.sweep(Event())
     assert state(PATIENT, chat) == "snoozed"
-    due_chats.sweep(Event(), datetime.now(UTC) + timedelta(hours=2))
+    timeout_sweep.sweep(Event(), datetime.now(UTC) + timedelta(hours=2))
     assert state(PATIENT, chat) == "human"
 
 
@@ -95,12 +95,12 @@ def test_a_sweep_with_nothing_due_is_one_query_for_any_number_of_tenants() -> No
     for _ in range(2):
         Registry().add(f"t{len(statements)}")
         statements.clear()
-        due_chats.sweep(Event())
+        timeout_sweep.sweep(Event())
         assert [one.split()[0] for one in statements if not one.startswith("BEGIN")] == ["SELECT"]
 
 
 def test_tenants_take_turns_with_their_overdue_chats(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_changes, "DUE_AT_ONCE", 2)
+    monkeypatch.setattr(timeouts, "DUE_AT_ONCE", 2)
     late = Tenant("late", "v:1")
     Registry().add(late.tenant_id)
     for tenant in (PATIENT, late):
@@ -115,8 +115,8 @@ def test_tenants_take_turns_with_their_overdue_chats(monkeypatch: pytest.MonkeyP
         moved.append(chat.chat_id)
         return ""
 
-    monkeypatch.setattr(due_chats, "_still_open", words)
-    due_chats.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
+    monkeypatch.setattr(timeout_sweep, "_still_open", words)
+    timeout_sweep.sweep(Event(), datetime.now(UTC) + timedelta(minutes=11))
     assert {state(tenant, chat) for tenant, chat in chats} == {"bot"}
     others = {chat.chat_id for tenant, chat in chats if tenant is not HURRIED}
     assert moved[-1] not in others, "the last of five comes after those of others, also of one due meanwhile"

@@ -22,7 +22,7 @@ from components.models.calls import CallOutcome
 from components.models.failures import failure_of
 from evaluation.asking import concurrently
 from evaluation.cases import Record
-from evaluation.metrics.figures import GROUPS
+from evaluation.metrics.built_in import GROUPS
 from evaluation.metrics.text_checks import without_citations
 from pipelines.definition import ALLOWED_MODULES, reason
 from tenants.core.errors import Invalid

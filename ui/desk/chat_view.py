@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from components.language.texts import text, text_or
 from pipelines.ask import effects
-from pipelines.ask.chats import suggestions, thread
-from pipelines.ask.chats.suggestions import Fate, Suggestion
+from pipelines.ask.chats import suggested_replies, thread
+from pipelines.ask.chats.suggested_replies import Fate, Suggestion
 from pipelines.ask.contract import ArticlePart, CitationPart, TurnAnswer
 from tenants.accounts import policy, registry
 from tenants.chats import mail, tickets
@@ -66,7 +66,7 @@ class Bubble:
 
 def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str) -> tuple[Bubble, ...]:
     """Return messages for display."""
-    fates = suggestions.fates(messages)
+    fates = suggested_replies.fates(messages)
     gone = thread.superseded(messages)
     return tuple(
         _bubble(one, people, locale, fates.get(one.message_id, "offered"), superseded=one.message_id in gone)
@@ -144,7 +144,7 @@ def _passage(citation: CitationPart, content: str) -> Passage:
 
 
 def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate, *, superseded: bool) -> Bubble:
-    suggestion = suggestions.stored(message)
+    suggestion = suggested_replies.stored(message)
     kept = suggestion.turn if suggestion is not None else message.body.get("turn") if message.author == "bot" else None
     turn = parsed_turn(kept) if kept is not None else None
     return Bubble(
