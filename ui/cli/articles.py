@@ -96,9 +96,8 @@ def _print_preview(shown: tuple[str, Preview]) -> None:
 
 @group.tenant_command("preview", show=_print_preview, form=itemgetter(1))
 def article_preview(article_id: ArticleId) -> tuple[str, Preview]:
-    with articles_service() as service, progress_bar(message("asking")) as progress:
-        task = progress.task_ids[0]
-        preview = service.preview(article_id, lambda now: progress.update(task, total=now.total, completed=now.asked))
+    with articles_service() as service, progress_bar(message("asking")) as update:
+        preview = service.preview(article_id, lambda now: update(total=now.total, completed=now.asked))
     return article_id, preview
 
 

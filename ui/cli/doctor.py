@@ -26,11 +26,11 @@ def _as_json(finding: Finding) -> dict[str, object]:
     return told | {"text": finding.words(terminal_locale())}
 
 
-def _is_bad(found: Sequence[Finding]) -> bool:
-    return any(one.status == "problem" for one in found)
-
-
-@with_json(_print, lambda found: [_as_json(one) for one in found], _is_bad)
+@with_json(
+    _print,
+    form=lambda found: [_as_json(one) for one in found],
+    fails=lambda found: any(one.status == "problem" for one in found),
+)
 def doctor() -> Sequence[Finding]:
     logging.getLogger("opora.models").setLevel(logging.ERROR)  # the findings say what failed
     return examine(get_settings())

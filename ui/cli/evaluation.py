@@ -66,10 +66,10 @@ def evaluation_remove(
     fails=lambda shown: shown.result.loss,
 )
 def evaluation_run() -> Report:
-    with progress_bar(message("asking")) as progress:
-        ask, task = Ask(), progress.task_ids[0]
+    with progress_bar(message("asking")) as update:
+        ask = Ask()
         with closing(ask.engine):
-            return Evaluation(ask).run(lambda done, total: progress.update(task, completed=done, total=total))
+            return Evaluation(ask).run(lambda done, total: update(completed=done, total=total))
 
 
 def _print_results(results: Sequence[EvaluationResult]) -> None:

@@ -85,8 +85,8 @@ def watch(tenant_id: str, source: Path | None, settings: Settings) -> Path:
 
 def ingest_changes(tenant_id: str, folder: Path) -> None:
     """Ingest what has changed in the folder since the service last watched it, and print a report."""
-    with acting_for(tenant_id), progress_bar(terminal.message("ingest.reading")) as progress:
-        report = catch_up(folder, Ingest(), counted_by(progress))
+    with acting_for(tenant_id), progress_bar(terminal.message("ingest.reading")) as update:
+        report = catch_up(folder, Ingest(), counted_by(update))
     index.close_all()
     if report is not None:
         print_report(report, as_json=False)

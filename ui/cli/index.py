@@ -1,15 +1,15 @@
 """`opora index`: consistency of the index with the documents, and its generations."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 from components.ingest.reconcile import Findings
 from components.language.texts import number, terminal_locale
 from pipelines.ingest.library import Library
-from pipelines.ingest.rebuild import OnRebuilding, generations_json
+from pipelines.ingest.rebuild import generations_json
 from pipelines.ingest.usecase import Ingest
 from tenants.core import context
 from ui.cli.terminal import CommandGroup, Json, print_json, progress_bar, texts
@@ -41,26 +41,19 @@ def check(
         raise typer.Exit(1)
 
 
-def _print_rebuilt(done: Mapping[str, Any]) -> None:
-    typer.echo(_done("rebuild", done))
-
-
-def _print_rolled_back(done: Mapping[str, Any]) -> None:
-    typer.echo(_done("rollback", done))
-
-
-def _done(act: str, done: Mapping[str, Any]) -> str:
+def _print_done(act: str, done: Mapping[str, Any]) -> None:
     seconds = number(done["seconds"], 1, locale=terminal_locale())
-    return message(f"{act}.done", generation=done["generation"], chunks=done["chunks"], seconds=seconds)
+    typer.echo(message(f"{act}.done", generation=done["generation"], chunks=done["chunks"], seconds=seconds))
 
 
-@group.tenant_command("rebuild", show=_print_rebuilt)
+@group.tenant_command("rebuild", show=partial(_print_done, "rebuild"))
 def rebuild() -> Mapping[str, Any]:
-    with progress_bar(message("rebuild.encoding")) as progress:
-        return Ingest().rebuild().finish(_progress_on(progress)).as_json()
+    with progress_bar(message("rebuild.encoding")) as update:
+        done = Ingest().rebuild().finish(lambda now: update(completed=now.chunks, total=now.total or None))
+        return done.as_json()
 
 
-@group.tenant_command("rollback", show=_print_rolled_back)
+@group.tenant_command("rollback", show=partial(_print_done, "rollback"))
 def rollback() -> Mapping[str, Any]:
     return Ingest().rollback().finish().as_json()
 
@@ -90,11 +83,6 @@ def _print_generations(answer: Mapping[str, Any]) -> None:
 @group.tenant_command("generations", show=_print_generations)
 def show_generations() -> Mapping[str, Any]:
     return generations_json(Ingest().encoder)
-
-
-def _progress_on(progress: Progress) -> OnRebuilding:
-    task = progress.task_ids[0]
-    return lambda now: progress.update(task, completed=now.chunks, total=now.total or None)
 
 
 def _print_findings(findings: Findings) -> None:

@@ -62,9 +62,9 @@ def ingest(
         fetch_encoder()
         ingest = Ingest()
         if prune or not watch:
-            with progress_bar(terminal.message("ingest.reading")) as progress:
+            with progress_bar(terminal.message("ingest.reading")) as update:
                 run = ingest.run_site if site else ingest.run_path
-                report = run(source, prune=prune, progress=counted_by(progress))
+                report = run(source, prune=prune, progress=counted_by(update))
             print_report(report, as_json=as_json)
         if watch:
             _watch(ingest, path, as_json=as_json)
@@ -85,8 +85,8 @@ def _watch(ingest: Ingest, folder: Path, *, as_json: bool) -> None:
                 continue
             work = FolderChange(folder, changes, ingested)
             run = work.run(ingest)
-            with progress_bar(terminal.message("ingest.reading")) as progress:
-                report = run.finish(counted_by(progress))
+            with progress_bar(terminal.message("ingest.reading")) as update:
+                report = run.finish(counted_by(update))
             ingested = {path: file for path, file in ingested.items() if path not in changes.gone}
             ingested |= work.updated_files(run, completed=True)
             print_report(report, as_json=as_json)

@@ -66,9 +66,9 @@ def _build_indexes() -> int:
     """Build the index of every tenant from the stored texts. Returns the number of documents."""
     library, documents = Library(Ingest().rewrite), 0
     tenants = Registry().list()
-    with progress_bar(message("restore.building")) as progress:
+    with progress_bar(message("restore.building")) as update:
         for done, tenant in enumerate(tenants):
-            progress.update(progress.task_ids[0], completed=done, total=len(tenants))
+            update(completed=done, total=len(tenants))
             with acting_as(Tenant(tenant.tenant_id, "restore")):
                 documents += library.check(mend=True).documents
     indexes.close_all()

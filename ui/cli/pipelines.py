@@ -11,7 +11,7 @@ from pipelines.ask import profiles
 from pipelines.draw import names, path_of
 from settings import get_settings
 from tenants.core.errors import NotFound
-from ui.cli.terminal import CommandGroup
+from ui.cli.terminal import CommandGroup, write_lines
 
 group = CommandGroup("pipeline")
 message = group.message
@@ -32,7 +32,4 @@ def draw(
         raise NotFound("pipeline_unknown", name=pipeline, names=", ".join((*names(), *known)))
     lint.check(path)
     drawn = (drawing.overview if overview else drawing.mermaid)(definition.source(path))
-    if out is None:
-        typer.echo(drawn, nl=False)
-    else:
-        out.write_text(drawn, encoding="utf-8")
+    write_lines([drawn], out)

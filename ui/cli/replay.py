@@ -42,11 +42,11 @@ def replay(
     as_json: Json = False,
 ) -> None:
     fields = read_json(policy, "policy_unreadable", path=str(policy)) if policy else {}
-    with progress_bar(message("replay.asking")) as progress:
+    with progress_bar(message("replay.asking")) as update:
         records = search.find(selected(since, until, outcome, reason, document, words), limit=last)
-        progress.update(progress.task_ids[0], total=len(records))
+        update(total=len(records))
         runner = Replay(trial(pipeline, fields, knowledge))
-        turns = list(runner.run(records, lambda done: progress.update(progress.task_ids[0], completed=done)))
+        turns = list(runner.run(records, lambda done: update(completed=done)))
         runner.close()
     summary = report(turns, total=len(records))
     if as_json:

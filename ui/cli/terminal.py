@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, TextIO, TypeAlias, TypeVar
@@ -27,7 +27,6 @@ from ui.cli.help_page import TranslatedHelp
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
     from typer._click.core import Command, Context
 
     from pipelines.ingest.report import OnProgress
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Update: TypeAlias = Callable[..., None]
 
 DEFAULT_TENANT = "default"
 _FAULT = 2
@@ -354,16 +354,18 @@ def terminal_console() -> "Console":
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator["Progress"]:
-    """Show a progress bar on standard error and remove it at the end; do nothing if that is not a terminal."""
+def progress_bar(label: str) -> Iterator[Update]:
+    """Show a progress bar on standard error and remove it at the end; do nothing if that is not a terminal.
+
+    Yields what updates it, by `description`, `completed` and `total`.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task(label, total=None)
-        yield progress
+        yield partial(progress.update, progress.add_task(label, total=None))
 
 
 def print_finding(status: Literal["ok", "warning", "problem"], subject: str, words: str, command: str = "") -> None:
@@ -412,22 +414,15 @@ def write_lines(lines: Iterable[str], out: Path | None) -> None:
             file.writelines(lines)
 
 
-def counted_by(progress: "Progress") -> "OnProgress":
-    task = progress.task_ids[0]
-
+def counted_by(update: Update) -> "OnProgress":
     def count(now: "Counted") -> None:
         if now.chunks:
-            progress.update(task, description=message("ingest.counted", chunks=now.chunks))
+            update(description=message("ingest.counted", chunks=now.chunks))
         if now.documents:  # until then the bar only moves
-            progress.update(task, completed=now.documents, total=now.total or None)
+            update(completed=now.documents, total=now.total or None)
 
     return count
 
 
-def shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
-    task = progress.task_ids[0]
-
-    def show(stage: str, done: int, total: int) -> None:
-        progress.update(task, description=stage, completed=done, total=total or None)
-
-    return show
+def shown_by(update: Update) -> Callable[[str, int, int], None]:
+    return lambda stage, done, total: update(description=stage, completed=done, total=total or None)
