@@ -1,12 +1,12 @@
 """Checks of models: the encoder, the servers of the profiles in use, and the indexes built with the encoder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from components.embed import install
 from pipelines.ask import model_checks, model_servers, named_models, profiles
 from pipelines.ask.model_checks import ModelResult
-from pipelines.ask.named_models import STOCK, NamedModel
+from pipelines.ask.named_models import NamedModel
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants.accounts.registry import Registry
@@ -60,31 +60,24 @@ def check_models(settings: Settings) -> Iterator[Finding]:
         chat = [one for one in named.models if one.kind == "chat"]
         if not chat:
             yield ok("models", "models_none", profile=name)
-        findings: list[tuple[NamedModel, Finding]] = []
+        results: list[ModelResult] = []
         for one in chat:
             server = model_servers.server(one)
             if server in silent or (server, one.name) in seen:
                 continue
             seen.add((server, one.name))
-            finding = _listed(one)
-            if finding.status == "problem" and finding.code != "model_missing":
+            results.append(ModelResult(one, 0, model_servers.lack(one, SECONDS)))
+            if results[-1].fault not in (None, "model_missing"):
                 silent.add(server)
-            findings.append((one, finding))
-        answering = any(finding.status == "ok" for _, finding in findings)
-        for one, finding in findings:
-            # Another model answers in place of a missing one, unless a component of Haystack calls it.
-            is_optional = finding.code == "model_missing" and answering and one.role != STOCK
-            yield replace(finding, status="warning") if is_optional else finding
+        yield from (_listed(one, results) for one in results)
 
 
-def _listed(model: NamedModel) -> Finding:
-    lack = model_servers.lack(model, SECONDS)
-    if lack is None:
-        return ok("models", "model", **_shown(model))
-    finding = _fault(ModelResult(model, 0, lack))
+def _listed(result: ModelResult, results: Sequence[ModelResult]) -> Finding:
+    if result.fault is None:
+        return ok("models", "model", **_shown(result.model))
     # Gateways of the OpenAI protocol do not list every model that they serve.
-    uncertain = lack == "model_missing" and model.provider != "ollama"
-    return replace(finding, status="warning" if uncertain else "problem")
+    uncertain = result.fault == "model_missing" and result.model.provider != "ollama"
+    return replace(_fault(result), status="warning" if uncertain else model_checks.status(result, results))
 
 
 def _local(settings: Settings) -> Finding:
