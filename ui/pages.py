@@ -13,7 +13,7 @@ from typing import Annotated, Self
 
 from fastapi import Form, Header
 from fastapi import Path as PathParameter
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -72,6 +72,12 @@ def sent(asset: Asset, media_type: str, cache: str, accept_encoding: str, if_non
     if "gzip" in accept_encoding:
         return Response(asset.compressed, headers=headers | {"Content-Encoding": "gzip"}, media_type=media_type)
     return Response(asset.body, headers=headers, media_type=media_type)
+
+
+def strict_templates(folder: Path) -> Environment:
+    """Return the templates of a folder, in which an undefined name is an error."""
+    loader = FileSystemLoader(folder)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:

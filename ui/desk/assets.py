@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import Header
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
 from pipelines.routes import OpenRouter
-from ui.pages import Asset, sent
+from ui.pages import Asset, sent, strict_templates
 
 ASSETS: Mapping[str, str] = {"desk.js": "text/javascript", "desk.css": "text/css"}
 
@@ -18,13 +17,7 @@ _HERE = Path(__file__).parent
 
 class Templates:
     def __init__(self) -> None:
-        self._environment = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._environment = strict_templates(_HERE / "templates")
         # Each version has its own address, so that browsers may cache it forever.
         versions = {name: Asset.read(_HERE.parent / "static" / name).digest[:12] for name in ASSETS}
         self._environment.globals["asset"] = lambda name: f"/desk/assets/{name}?{versions[name]}"

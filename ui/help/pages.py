@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from fastapi import Form, Header, Query, Request
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markupsafe import Markup
@@ -45,7 +44,7 @@ from tenants.chats.sites import Site
 from tenants.core import fairness
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, NotFound, OporaError, RateLimited
-from ui.pages import Asset, sent
+from ui.pages import Asset, sent, strict_templates
 
 T = TypeVar("T")
 
@@ -147,13 +146,7 @@ class _Pages:
         self._centre = HelpCentre()
         self._rendering = Pool("help-pages", _RENDERING, turns=_OF_TENANT)
         self._rendered: TenantLruCache[tuple[Markup, ...]] = TenantLruCache(_RENDERED)
-        self._templates = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._templates = strict_templates(_HERE / "templates")
         self._templates.globals["style"] = f"{_STYLE}?{Asset.read(_HERE / 'help.css').digest[:12]}"
 
     async def shown(
