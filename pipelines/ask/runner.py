@@ -24,6 +24,7 @@ from pipelines.ask.stream_sharing import StreamLog
 from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.turn_events import Narrator
 from pipelines.ask.usecase import Ask, Engine
+from pipelines.in_progress import counted
 from pipelines.pools import Pool
 from pipelines.sse import is_event_number
 from settings import get_settings
@@ -252,12 +253,8 @@ class Runner:
         tenant_id = context.current().tenant_id
         if not may_take_more(self._waiting[tenant_id], WAITING_LIMIT - self.waiting):
             raise Busy
-        self._waiting[tenant_id] += 1
-        try:
+        with counted(self._waiting, tenant_id):
             yield
-        finally:
-            self._waiting[tenant_id] -= 1
-            self._waiting += Counter()  # drops the tenants that have none
 
     async def _admit(self) -> None:
         if self.limiter is not None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, Response
 
 from pipelines import shutdown
+from pipelines.in_progress import counted
 from pipelines.ingest.jobs import add_site, as_json, cancel
 from pipelines.ingest.receiving import receive
 from pipelines.routes import OpenRouter, opens
@@ -99,11 +100,8 @@ def router(settings: Settings) -> OpenRouter:
         tenant_id = current().tenant_id
         if followers[tenant_id] >= MOST_FOLLOWED:
             raise RateLimited(jobs.RETRY_SECONDS)
-        followers[tenant_id] += 1
-        try:
+        with counted(followers, tenant_id):
             yield await to_thread(jobs.get, job_id)
-        finally:
-            followers[tenant_id] -= 1
 
     @endpoints.get(
         _EVENTS, response_class=EventSourceResponse, responses=described("The job as it goes on.", ("progress", "done"))
