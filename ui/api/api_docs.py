@@ -85,7 +85,9 @@ class ApiDocs:
 
     @cached_property
     def _html(self) -> Asset:
-        return Asset.from_body(_page(self.document).encode())
+        environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+        template = environment.get_template("api_docs.html")
+        return Asset.from_body(template.render(document=self.document, media_type=problems.MEDIA_TYPE).encode())
 
     @cached_property
     def document(self) -> Json:
@@ -189,8 +191,3 @@ _MCP: Json = {
     "requestBody": {"required": True, "content": {"application/json": _OBJECT}},
     "responses": _ok("A JSON-RPC response.", {"application/json": _OBJECT}),
 }
-
-
-def _page(document: Json) -> str:
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
-    return environment.get_template("api_docs.html").render(document=document, media_type=problems.MEDIA_TYPE)

@@ -80,13 +80,13 @@ def router(desk: Desk, service: Articles) -> OpenRouter:
         chosen = [gaps.get(gap_id) for gap_id in gap or ()]
         return _edit(desk, None, gap_meanings.group_of(chosen[0]).gaps if len(chosen) == 1 else chosen)
 
+    def refused_article(refused: OporaError, form: DraftForm) -> Response:
+        return _edit(desk, None, [gaps.get(gap_id) for gap_id in form.offered], form=form, refused=refused)
+
     @endpoints.post(_NEW)
+    @or_again(refused_article, Invalid)
     def add(form: Annotated[DraftForm, Form()]) -> Response:
-        try:
-            article = articles.add(form.draft(), form.gap)
-        except Invalid as refused:
-            return _edit(desk, None, [gaps.get(gap_id) for gap_id in form.offered], form=form, refused=refused)
-        return go_on(article, form)
+        return go_on(articles.add(form.draft(), form.gap), form)
 
     @endpoints.get(_ONE)
     def show_article(article_id: str, done: Annotated[str, Query(max_length=20)] = "") -> Response:

@@ -34,28 +34,6 @@ router = OpenRouter("operate", limit=2_000, page=True, include_in_schema=False)
 async def follow(response: Response) -> AsyncIterator[ServerSentEvent]:
     """Yield `changed` chats, typing and presence events for as long as the session lasts."""
     response.headers.update(EVENT_HEADERS)
-    async for event in events():
-        yield event
-
-
-@router.post("/desk/chat/{chat_id}/looking", status_code=204)
-@opens(takes_turns=True, notice=True)
-async def look(
-    chat_id: str,
-    tab: Annotated[str, Form(pattern=r"^[0-9a-f]{1,32}$")],
-    active: Annotated[bool, Form()] = True,
-    arriving: Annotated[bool, Form()] = False,
-) -> None:
-    """Announce the operator to others in the chat; a new arrival makes everyone announce themselves."""
-    await asyncio.to_thread(store.get, chat_id)
-    operator, caller = operator_sessions.current().operator, context.current()
-    here = Announcement(
-        caller.tenant_id, chat_id, "presence", "operator", operator.name, active, caller.subject, f"desk:{tab}"
-    )
-    announce_soon(replace(here, kind="roll_call") if arriving and active else here)
-
-
-async def events() -> AsyncIterator[ServerSentEvent]:
     signed_in, me = operator_sessions.current(), ("operator", context.current().subject)
     attendances, checked_at = Attendances(me), monotonic()
     with fanout.watching() as watcher:
@@ -77,3 +55,20 @@ async def events() -> AsyncIterator[ServerSentEvent]:
                 yield json_event("ready", {})
             for chat_id in changed - {""}:
                 yield json_event("changed", {"chat_id": chat_id})
+
+
+@router.post("/desk/chat/{chat_id}/looking", status_code=204)
+@opens(takes_turns=True, notice=True)
+async def look(
+    chat_id: str,
+    tab: Annotated[str, Form(pattern=r"^[0-9a-f]{1,32}$")],
+    active: Annotated[bool, Form()] = True,
+    arriving: Annotated[bool, Form()] = False,
+) -> None:
+    """Announce the operator to others in the chat; a new arrival makes everyone announce themselves."""
+    await asyncio.to_thread(store.get, chat_id)
+    operator, caller = operator_sessions.current().operator, context.current()
+    here = Announcement(
+        caller.tenant_id, chat_id, "presence", "operator", operator.name, active, caller.subject, f"desk:{tab}"
+    )
+    announce_soon(replace(here, kind="roll_call") if arriving and active else here)

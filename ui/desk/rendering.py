@@ -157,7 +157,8 @@ class Desk:
         """
         signed_in = operator_sessions.current()
         operator = signed_in.operator
-        about = {"me": operator, "csrf": signed_in.csrf, "place": _place(operator), "section": section}
+        place = registry.current().name if operator.tenant_id is not None else ""
+        about = {"me": operator, "csrf": signed_in.csrf, "place": place, "section": section}
         about |= {"menu": entries(_MENU, section), "tabs": entries(_TABS.get(section, ()), values.get("tab", ""))}
         return self.public(template, refused, **{**about, **values})
 
@@ -227,7 +228,3 @@ def _reason(answered: object, *, named: Callable[[str, str], str]) -> str:
     reason = getattr(answered, "refusal_reason", None) or getattr(answered, "reason", None)
     words = named("reason", reason) if reason else ""
     return "" if words in named("outcome", getattr(answered, "outcome", "")) else words
-
-
-def _place(operator: Operator) -> str:
-    return registry.current().name if operator.tenant_id is not None else ""

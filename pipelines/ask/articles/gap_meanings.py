@@ -41,7 +41,9 @@ def groups(status: Status | None = "open", words: str = "") -> tuple[Group, ...]
 
 
 def group_of(gap: Gap) -> Group:
-    listed = _with(gap, gaps.all(gap.status))
+    listed = gaps.all(gap.status)
+    if all(one.gap_id != gap.gap_id for one in listed):  # asked too rarely to be listed
+        listed = (*listed, gap)
     return next(group for group in _grouped(listed) if any(one.gap_id == gap.gap_id for one in group.gaps))
 
 
@@ -97,8 +99,3 @@ def _vector_of(gap: Gap, dense: DenseSettings) -> str:
 def _has(gap: Gap, words: Sequence[str]) -> bool:
     text = searchable(gap.question)
     return all(word in text for word in words)
-
-
-def _with(gap: Gap, listed: Sequence[Gap]) -> Sequence[Gap]:
-    """Add the gap to the list if it was asked too rarely to be listed."""
-    return listed if any(one.gap_id == gap.gap_id for one in listed) else (*listed, gap)

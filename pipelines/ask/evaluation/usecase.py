@@ -21,7 +21,7 @@ from components.turn import Turn
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.evaluation import report as reports
-from pipelines.ask.evaluation.comparison import Loss, difference
+from pipelines.ask.evaluation.comparison import difference
 from pipelines.ask.evaluation.report import AnsweredQuestion, Report
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask, begin
@@ -35,7 +35,6 @@ from tenants.core.errors import Busy, Invalid, TimedOut, TryAgain, trail
 from tenants.core.fair_semaphore import FairSemaphore
 from tenants.desk import evaluation_questions, evaluation_results
 from tenants.desk.evaluation_questions import EvaluationQuestion
-from tenants.storage.tables import JsonObject
 from tenants.work import locks
 
 log = logging.getLogger("opora.evaluation")
@@ -186,7 +185,7 @@ class Evaluation:
             run_id,
             {**reports.figures(answers), "tokens": tokens, "cost_usd": round(cost, 6)},
             {"answers": [one.model_dump(mode="json") for one in answers]},
-            _loss(losses),
+            {loss.share: asdict(loss) for loss in losses} or None,
         )
         return ""
 
@@ -261,7 +260,3 @@ def _check_can_run() -> None:
         raise Busy("evaluation_running")
     if budget_is_used():
         raise Invalid("evaluation_budget_spent")
-
-
-def _loss(losses: tuple[Loss, ...]) -> JsonObject | None:
-    return {loss.share: asdict(loss) for loss in losses} or None
