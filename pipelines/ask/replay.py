@@ -68,6 +68,10 @@ class VisibleResult:
     citations: tuple[tuple[str, str], ...]
     articles: tuple[str, ...] = field(default=(), compare=False)
 
+    @property
+    def cited(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(doc_id for doc_id, _ in self.citations))
+
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
         """Return the side that a redacted `turn.v1` object shows. An older record may lack newer fields."""

@@ -41,11 +41,7 @@ _Tag = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _Words = Annotated[tuple[_Word, ...], Field(max_length=100)]
 
 
-class Request(FrozenModel):
-    """A request, or a part of one: its fields, and no others."""
-
-
-class DocumentFilter(Request):
+class DocumentFilter(FrozenModel):
     """Selection of documents. An omitted field matches all; an empty list matches nothing."""
 
     doc_ids: Annotated[tuple[Id, ...], Field(max_length=1_000)] | None = None
@@ -73,7 +69,7 @@ class DocumentsQuery(DocumentFilter):
     limit: int = Field(50, ge=1, le=MAX_LISTED)
 
 
-class DocumentQuery(Request):
+class DocumentQuery(FrozenModel):
     """Parts of a document to return besides its record."""
 
     include: str = Field("", pattern=r"^((text|chunks|versions|edges)(,|$))*$", description="Parts, joined by commas.")
@@ -85,7 +81,7 @@ class DocumentQuery(Request):
         return frozenset(self.include.split(","))
 
 
-class Properties(Request):
+class Properties(FrozenModel):
     """Properties that override the source. An omitted property is unchanged; null restores the source's value."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = None
@@ -107,7 +103,7 @@ class DocumentChange(Properties):
     version: Annotated[StrictInt, Field(ge=1, le=MAX_VERSION)] | None = None
 
 
-class DocumentsChange(Request):
+class DocumentsChange(FrozenModel):
     """Set the same properties on all matching documents. Requires a condition, so that none changes all by accident."""
 
     filter: DocumentFilter

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, Field
 
 from pipelines.routes import OpenRouter
 from tenants.desk import operator_sessions, operators
+from tenants.desk.sso_providers import TenantRole
 from ui.passwords import Passwords
 
 _ALL, _ONE = "/operators", "/operators/{login}"
@@ -19,14 +20,14 @@ class NewOperator(BaseModel, extra="forbid"):
 
     login: Annotated[str, Field(max_length=100)]
     password: _Password
-    role: Literal["operator", "editor", "admin"] = "operator"
+    role: TenantRole = "operator"
     name: Annotated[str, Field(max_length=100)] = ""
 
 
 class OperatorChange(BaseModel, extra="forbid"):
     """Changes to an operator; omitted fields stay unchanged."""
 
-    role: Literal["operator", "editor", "admin"] | None = None
+    role: TenantRole | None = None
     name: Annotated[str, Field(max_length=100)] | None = None
 
 

@@ -12,11 +12,12 @@ from components.turn import EdgeKind
 from pipelines.ask.articles import contradictions
 from pipelines.ask.articles.contradictions import Contradiction
 from pipelines.routes import OpenRouter, opens
+from tenants.core.validation import FrozenModel
 from tenants.knowledge import agreements, document_edges, rejected
 from tenants.knowledge.agreements import Agreement
 from tenants.knowledge.document_edges import MAX_LISTED, MAX_RELATIONS, Edge
 from tenants.knowledge.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
-from ui.api.library import Day, Id, Request
+from ui.api.library import Day, Id
 
 _EDGES = "/edges"
 _REJECTED = "/rejected"
@@ -26,7 +27,7 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 _Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_REASON_LENGTH)]
 
 
-class RelationsQuery(Request):
+class RelationsQuery(FrozenModel):
     """A page of a list."""
 
     limit: int = Field(MAX_LISTED, ge=1, le=MAX_LISTED)
@@ -39,7 +40,7 @@ class EdgesQuery(RelationsQuery):
     doc_id: str | None = None
 
 
-class EdgeKey(Request):
+class EdgeKey(FrozenModel):
     """Key of an edge, which points from `from_doc` to `to_doc`."""
 
     from_doc: Id
@@ -56,7 +57,7 @@ class EdgeRequest(EdgeKey):
         return Edge(self.from_doc, self.kind, self.to_doc, self.weight)
 
 
-class RejectedRequest(Request):
+class RejectedRequest(FrozenModel):
     """An approach to reject. Customers may read the reason. Without a day it is rejected today."""
 
     text: _Text
@@ -91,7 +92,7 @@ class RejectedAnswer(BaseModel):
     rejected: tuple[RejectedPart, ...]
 
 
-class PairRequest(BaseModel, extra="forbid", frozen=True):
+class PairRequest(FrozenModel):
     """Two passages by chunk id, in any order."""
 
     chunk_id: _ChunkId

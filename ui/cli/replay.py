@@ -67,7 +67,7 @@ def _print_turn(turn: ReplayedTurn) -> None:
         table.add_column(message(f"replay.{name}"), ratio=1, overflow="fold")
     table.add_row(_outcome(turn.before), _outcome(turn.after))
     table.add_row(escape(turn.before.text), escape(turn.after.text))
-    table.add_row(_documents(turn.before), _documents(turn.after))
+    table.add_row(", ".join(turn.before.cited), ", ".join(turn.after.cited))
     terminal_console().print(table)
     if turn.drifted:
         typer.echo(message("replay.drifted"))
@@ -75,7 +75,3 @@ def _print_turn(turn: ReplayedTurn) -> None:
 
 def _outcome(side: VisibleResult) -> str:
     return " / ".join(filter(None, (side.outcome, side.reason)))
-
-
-def _documents(side: VisibleResult) -> str:
-    return ", ".join(dict.fromkeys(doc_id for doc_id, _ in side.citations))

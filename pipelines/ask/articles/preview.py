@@ -51,7 +51,7 @@ _SHARED = 0.5
 """Share of a question's stems that an article must contain for the question to be related."""
 
 
-class Side(FrozenModel):
+class Side(FrozenModel, from_attributes=True):
     """Result that a customer would see. `articles` are documents offered in place of an answer."""
 
     outcome: str
@@ -59,13 +59,6 @@ class Side(FrozenModel):
     text: str
     cited: tuple[str, ...]
     articles: tuple[str, ...]
-
-    @classmethod
-    def of(cls, result: VisibleResult) -> "Side":
-        cited = tuple(dict.fromkeys(doc_id for doc_id, _ in result.citations))
-        return cls(
-            outcome=result.outcome, reason=result.reason, text=result.text, cited=cited, articles=result.articles
-        )
 
     def answers_by(self, doc_id: str) -> bool:
         return self.outcome in SHOWN and doc_id in self.cited
@@ -199,23 +192,22 @@ def _asked(replay: Replay, candidate: _Candidate) -> Asked:
     """Ask a question. Return nothing if another version has recorded it and it cannot be asked again."""
     if candidate.record is None:
         before, after = replay.ask(candidate.question)
-        own = AskedQuestion(
-            kind=candidate.kind, question=candidate.question, before=Side.of(before), after=Side.of(after)
-        )
-        return (own,)
+        return (_side_by_side(candidate, before, after),)
     try:
         turns = list(replay.run([candidate.record], lambda _done: None))
     except ValidationError:
         return ()
-    return tuple(
-        AskedQuestion(
-            kind=candidate.kind,
-            turn_id=candidate.record.turn_id,
-            gap_id=candidate.gap_id,
-            before=Side.of(turn.before),
-            after=Side.of(turn.after),
-        )
-        for turn in turns
+    return tuple(_side_by_side(candidate, turn.before, turn.after) for turn in turns)
+
+
+def _side_by_side(candidate: _Candidate, before: VisibleResult, after: VisibleResult) -> AskedQuestion:
+    return AskedQuestion(
+        kind=candidate.kind,
+        question=candidate.question,
+        turn_id=candidate.record.turn_id if candidate.record else "",
+        gap_id=candidate.gap_id,
+        before=Side.model_validate(before),
+        after=Side.model_validate(after),
     )
 
 
