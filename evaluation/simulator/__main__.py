@@ -37,7 +37,12 @@ def main(
         known = ", ".join(Knobs.model_fields)
         typer.echo(f"--knobs: {place}: {first['msg']}. Knobs: {known}", err=True)
         raise typer.Exit(2) from None
-    with wire.listening(host, port) as listening:
+    try:
+        listening = wire.listening(host, port)
+    except OSError as error:
+        typer.echo(f"Port {port} is not available ({error.strerror}). Choose another: --port NUMBER", err=True)
+        raise typer.Exit(1) from None
+    with listening:
         bound, number = listening.getsockname()[:2]
         typer.echo(f"http://{bound}:{number}")
         for name in (signal.SIGTERM, signal.SIGINT):  # Uvicorn stops, then raises the signal again

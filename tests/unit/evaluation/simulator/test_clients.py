@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from components.answer.generative import AnswerForm, GenerativeAnswerer, SentenceForm
 from components.models.structured import parsed
+from evaluation.simulator import wire
 from evaluation.simulator.__main__ import app
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs
@@ -72,6 +73,14 @@ def test_unknown_knobs_are_refused_in_one_line() -> None:
     assert shown.stderr.count("\n") == 1
     assert "bogus" in shown.stderr
     assert "tokens_per_second" in shown.stderr
+
+
+def test_a_port_in_use_is_refused_in_one_line() -> None:
+    with wire.listening("127.0.0.1", 0) as taken:
+        shown = CliRunner().invoke(app, ["--port", str(taken.getsockname()[1])])
+    assert shown.exit_code == 1
+    assert shown.stderr.count("\n") == 1
+    assert "Choose another" in shown.stderr
 
 
 def test_both_protocols_give_the_same_reply(simulator: Simulator, compatible: openai.OpenAI) -> None:
