@@ -94,15 +94,27 @@ def test_a_successor_outranks_its_predecessor_in_a_near_tie(
     assert [one.id for one in ranked(old, new, trust_weight=weight)] == ["new", "old"]
 
 
-def test_with_search_orders_by_the_sum_of_both_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("cosines", "expected"),
+    [
+        ((), ["a", "c", "d", "b"]),
+        ((0.8, 0.7, 0.6, 0.9), ["b", "d", "a", "c"]),
+        ((0.9, 0.8, 0.7, 0.6), ["d", "a", "c", "b"]),
+    ],
+)
+def test_with_search_orders_by_the_sum_of_all_ranks(
+    cosines: Sequence[float], expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     judged = {"a": 0.9, "b": 0.5, "c": 0.4, "d": 0.1}
+    monkeypatch.setattr(reranker, "_is_encoder_fitted", lambda: True)
     monkeypatch.setattr(
         reranker,
         "judge",
         lambda query, passages, by_meaning: [RelevanceScore(judged[p.chunk_id], {}) for p in passages],
     )
     found = [
-        document("Текст", one, scores={"search": score}) for one, score in zip("dcab", (1, 0.8, 0.6, 0.2), strict=True)
+        document("Текст", one, scores={"search": score, **({"cosine": cosines[place]} if cosines else {})})
+        for place, (one, score) in enumerate(zip("dcab", (1, 0.8, 0.6, 0.2), strict=True))
     ]
     orders = {
         with_search: [
@@ -110,7 +122,7 @@ def test_with_search_orders_by_the_sum_of_both_ranks(monkeypatch: pytest.MonkeyP
         ]
         for with_search in (False, True)
     }
-    assert orders == {False: ["a", "b", "c", "d"], True: ["a", "c", "d", "b"]}
+    assert orders == {False: ["a", "b", "c", "d"], True: expected}
 
 
 class Shelf:
