@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from haystack import Document, component
@@ -29,12 +30,12 @@ class SectionExpander:
     Lower-ranked chunks get less text around them, so that more sections fit.
 
     Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
-    and in order. A section that is too long is cut around its best chunk, if possible not within a procedure;
-    `meta["begins_earlier"]` and `meta["continues"]` say so. With `with_opening`, it may be as long as a procedure to
-    include its start, which says what it is about, or at least its first chunk; `meta["gap"]` is where chunks between
-    are left out. No document is added once `budget` is spent. The chunks around a hit are named in its metadata; one of
-    an older index that names none passes unchanged. If the sections cannot be read, so do all, and the turn is degraded
-    (`section`).
+    and in order; so do two excerpts of it that adjoin. A section that is too long is cut around its best chunk, if
+    possible not within a procedure; `meta["begins_earlier"]` and `meta["continues"]` say so. With `with_opening`, it
+    may be as long as a procedure to include its start, which says what it is about, or at least its first chunk;
+    `meta["gap"]` is where chunks between are left out. No document is added once `budget` is spent. The chunks around
+    a hit are named in its metadata; one of an older index that names none passes unchanged. If the sections cannot be
+    read, so do all, and the turn is degraded (`section`).
 
     :param budget: tokens of all documents together.
     :param section_tokens: tokens of one section at most, unless a procedure is longer.
@@ -85,14 +86,14 @@ class SectionExpander:
         except Exception as error:
             degraded("section", error)
             sections = {document.id: (document,) for document in documents}
-        expanded: list[Document] = []
+        excerpts: list[_Excerpt] = []
         taken: set[str] = set()
         left = self.budget
         for document in documents:
-            if document.id in taken or len(expanded) == self.top_k:
+            if document.id in taken:
                 continue
             chunks = sections[document.id]
-            in_full = self.whole_sections is None or len(expanded) < self.whole_sections
+            in_full = self.whole_sections is None or len(excerpts) < self.whole_sections
             limits = (
                 (self.section_tokens, self.procedure_tokens)
                 if in_full
@@ -101,14 +102,31 @@ class SectionExpander:
             fitting = _fitting(
                 document, chunks, *(min(tokens, left) for tokens in limits), opening=self.with_opening and in_full
             )
-            section = joined(document, fitting, self._own(to_passage(document)))
-            cost = count_tokens(section.content or "")
-            if cost > left and expanded:
+            place, excerpt = self._extended(excerpts, document, fitting)
+            cost = excerpt.tokens - (excerpts[place].tokens if place < len(excerpts) else 0)
+            if place == self.top_k or (cost > left and excerpts):
                 continue
             left -= cost
             taken.update(chunk.id for chunk in (chunks if in_full else fitting))
-            expanded.append(section)
-        return {"documents": _told_apart(expanded)}
+            excerpts[place : place + 1] = [excerpt]
+        return {"documents": _told_apart([excerpt.document for excerpt in excerpts])}
+
+    def _extended(
+        self, excerpts: Sequence["_Excerpt"], hit: Document, chunks: Sequence[Document]
+    ) -> tuple[int, "_Excerpt"]:
+        """Return the place of an excerpt and the excerpt: an earlier one that these chunks continue, or a new one.
+
+        Two excerpts side by side would repeat what their chunks have in common.
+        """
+        for place, earlier in enumerate(excerpts):
+            together = _united(earlier.chunks, chunks)
+            if together:
+                return place, self._excerpt(earlier.hit, together)
+        return len(excerpts), self._excerpt(hit, chunks)
+
+    def _excerpt(self, hit: Document, chunks: Sequence[Document]) -> "_Excerpt":
+        document = joined(hit, chunks, self._own(to_passage(hit)))
+        return _Excerpt(hit, chunks, document, count_tokens(document.content or ""))
 
     def _sections(self, documents: Sequence[Document]) -> Mapping[str, tuple[Document, ...]]:
         """Return the chunks of each document's section in reading order, in one read of the index."""
@@ -137,6 +155,31 @@ class SectionExpander:
         if not passage.heading and count_tokens(passage.text) <= self.opening_tokens:
             last += 1
         return first, last
+
+
+@dataclass(frozen=True, slots=True)
+class _Excerpt:
+    """Chunks of one section in reading order.
+
+    :param hit: the best of them.
+    :param document: them as one document, of so many `tokens`.
+    """
+
+    hit: Document
+    chunks: Sequence[Document]
+    document: Document
+    tokens: int
+
+
+def _united(one: Sequence[Document], other: Sequence[Document]) -> Sequence[Document]:
+    """Return the chunks of both in reading order if they are one stretch of a section, else nothing."""
+    chunks = {chunk.id: chunk for chunk in (*one, *other)}
+    passages = [to_passage(chunk) for chunk in chunks.values()]
+    places = [passage.chunk_index for passage in passages]
+    sections = {(passage.doc_id, passage.section) for passage in passages}
+    if len(sections) > 1 or passages[0].section is None or max(places) - min(places) >= len(places):
+        return ()
+    return sorted(chunks.values(), key=lambda chunk: to_passage(chunk).chunk_index)
 
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:
