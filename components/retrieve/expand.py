@@ -114,7 +114,7 @@ class SectionExpander:
     def _extended(
         self, excerpts: Sequence["_Excerpt"], hit: Document, chunks: Sequence[Document]
     ) -> tuple[int, "_Excerpt"]:
-        """Return the place of an excerpt and the excerpt: an earlier one that these chunks continue, or a new one.
+        """Return the chunks as an excerpt, and its place: that of the earlier excerpt that they continue, or the next.
 
         Two excerpts side by side would repeat what their chunks have in common.
         """
