@@ -119,9 +119,10 @@ class SectionExpander:
         Two excerpts side by side would repeat what their chunks have in common.
         """
         for place, earlier in enumerate(excerpts):
-            together = _united(earlier.chunks, chunks)
-            if together:
-                return place, self._excerpt(earlier.hit, together)
+            if earlier.hit.meta.get("doc_id") == hit.meta.get("doc_id"):
+                together = _united(earlier.chunks, chunks)
+                if together:
+                    return place, self._excerpt(earlier.hit, together)
         return len(excerpts), self._excerpt(hit, chunks)
 
     def _excerpt(self, hit: Document, chunks: Sequence[Document]) -> "_Excerpt":
@@ -172,12 +173,12 @@ class _Excerpt:
 
 
 def _united(one: Sequence[Document], other: Sequence[Document]) -> Sequence[Document]:
-    """Return the chunks of both in reading order if they are one stretch of a section, else nothing."""
+    """Return chunks of a document in reading order if they are one stretch of a section, else nothing."""
     chunks = {chunk.id: chunk for chunk in (*one, *other)}
     passages = [to_passage(chunk) for chunk in chunks.values()]
     places = [passage.chunk_index for passage in passages]
-    sections = {(passage.doc_id, passage.section) for passage in passages}
-    if len(sections) > 1 or passages[0].section is None or max(places) - min(places) >= len(places):
+    is_one_section = passages[0].section is not None and len({passage.section for passage in passages}) == 1
+    if not is_one_section or max(places) - min(places) >= len(places):
         return ()
     return sorted(chunks.values(), key=lambda chunk: to_passage(chunk).chunk_index)
 
