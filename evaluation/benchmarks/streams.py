@@ -11,8 +11,6 @@ from typing import Any
 from components.turn import SHOWN
 from evaluation.asking import concurrently
 from evaluation.benchmarks.load import Client
-from pipelines.ask.contract import TurnAnswer
-from pipelines.ask.openai_chat import readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,36 +102,6 @@ def stream_turn(port: int, token: str, question: str, *, until: str = "") -> Str
     except (HTTPException, OSError):
         status = 0
     return StreamedTurn(question, started_at, status, tuple(events))
-
-
-def protocol_faults(port: int, token: str, question: str) -> Iterator[str]:
-    """Yield where the other protocols show another text than that of the result, or show it twice."""
-    completion = {"messages": [{"role": "user", "content": question}], "stream": True, "model": "ask"}
-    said = ""
-    result: Mapping[str, object] = {}
-    with closing(Client(port, token)) as client:
-        for event in read_events(client.send("POST", "/v1/chat/completions", completion)):
-            for choice in event.data.get("choices", ()):
-                said += choice["delta"].get("content") or ""
-            result = event.data.get("opora") or result
-        yield from _differences("/v1/chat/completions", said, result, footnotes=True)
-        message = {"messages": [{"role": "user", "parts": [{"type": "text", "text": question}]}]}
-        said, result = "", {}
-        for event in read_events(client.send("POST", "/ask/ui-messages", message)):
-            said += event.data["delta"] if event.data["type"] == "text-delta" else ""
-            result = event.data["data"] if event.data["type"] == "data-turn" else result
-        yield from _differences("/ask/ui-messages", said, result, footnotes=False)
-
-
-def _differences(path: str, said: str, result: Mapping[str, object], *, footnotes: bool) -> Iterator[str]:
-    if not result:
-        yield f"{path}: no result"
-        return
-    answer = TurnAnswer.model_validate(result)
-    if said != readable(answer, footnotes=footnotes):
-        yield f"{path}: text and result differ"
-    if said.count(answer.answer.text) != 1:
-        yield f"{path}: the answer is not shown once"
 
 
 def stream_turns(
