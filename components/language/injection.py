@@ -4,10 +4,11 @@ A filter of the obvious, not a proof. `injection.yaml` holds the patterns and sa
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
+
+import re2
 
 from components.language.normalise import clean, fold
 from components.language.words import one_script
@@ -15,7 +16,6 @@ from components.language.yaml_files import read_yaml
 
 PATTERNS = Path(__file__).with_name("injection.yaml")
 
-_Tree: TypeAlias = "dict[str, _Tree]"
 _SPACES = re.compile(r"[ \t]{2,}|\t")
 # "i g n o r e": letters set apart, three or more in a row.
 _SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .\-_*]){3,}[^\W\d_](?!\w)")
@@ -71,34 +71,17 @@ def _is_order(part: str) -> bool:
 
 
 def _triggered(text: str) -> bool:
-    return _for_documents()[0].search(text) is not None
+    # Names of files may hold bytes that are no text.
+    return _for_documents()[0].search(text.encode(errors="replace")) is not None
 
 
 @lru_cache(maxsize=1)
-def _for_documents() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
+def _for_documents() -> tuple[re.Pattern[bytes], tuple[re.Pattern[str], ...]]:
     stored = read_yaml(PATTERNS)
+    # RE2 finds any of some hundred words in a quarter of the time.
+    triggers: re.Pattern[bytes] = re2.compile("|".join(map(re.escape, stored["triggers"])))
     further = alternatives({**stored, "patterns": stored["documents"]})
-    return any_of(stored["triggers"]), (*patterns().values(), *(re.compile(joined) for _, joined in further))
-
-
-def any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that finds any of some hundred words, in half the time of a plain alternation.
-
-    Words that begin alike share their beginning, so that at each place of a text only what can follow is tried.
-    """
-    tree: _Tree = {}
-    for word in words:
-        node = tree
-        for letter in word:
-            node = node.setdefault(letter, {})
-        node[""] = {}
-    return re.compile(_alternatives(tree))
-
-
-def _alternatives(tree: _Tree) -> str:
-    if "" in tree:
-        return ""
-    return "(?:" + "|".join(re.escape(letter) + _alternatives(branch) for letter, branch in tree.items()) + ")"
+    return triggers, (*patterns().values(), *(re.compile(joined) for _, joined in further))
 
 
 def alternatives(stored: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[tuple[str, str]]:
