@@ -99,7 +99,7 @@ $(PHOENIX)/.ready: requirements/phoenix.txt $(BIN)/uv
 	@touch $@
 
 bench: setup
-	$(BIN)/python -m evaluation.benchmarks.speed
+	-$(BIN)/python -m evaluation.benchmarks.speed
 	$(BIN)/python -m evaluation.benchmarks.models
 
 evaluate: $(RUN)

@@ -1,6 +1,6 @@
 """Targets of measured figures; the thresholds are in `targets.yaml`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ class Target(FrozenModel):
     """A requirement on one figure. Exactly one of the three bounds is set."""
 
     figure: str
-    set: str = ""
+    set: str
     at_least: float | None = None
     at_most: float | None = None
     over_reference: float | None = None
@@ -38,7 +38,6 @@ class Headline(FrozenModel):
 
 class _Targets(FrozenModel):
     targets: tuple[Target, ...]
-    bench: tuple[Target, ...]
     headlines: tuple[Headline, ...]
 
 
@@ -59,23 +58,9 @@ def _load() -> _Targets:
 
 def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float] | None = None) -> list[TargetResult]:
     """Compare the figures of a set with its targets; a target without a figure is left out."""
-    return _check([target for target in _load().targets if target.set == name], figures, reference or {})
-
-
-def check_bench(figures: Mapping[str, float]) -> list[TargetResult]:
-    return _check(_load().bench, figures, {})
-
-
-def headlines() -> tuple[Headline, ...]:
-    return _load().headlines
-
-
-def _check(
-    targets: Sequence[Target], figures: Mapping[str, float], reference: Mapping[str, float]
-) -> list[TargetResult]:
     results = []
-    for target in targets:
-        value, reference_value = figures.get(target.figure), reference.get(target.figure)
+    for target in (target for target in _load().targets if target.set == name):
+        value, reference_value = figures.get(target.figure), (reference or {}).get(target.figure)
         if value is None or (target.over_reference is not None and reference_value is None):
             continue
         missing = target.bound(reference_value) - value
@@ -83,3 +68,7 @@ def _check(
         met = (missing if target.at_most is None else -missing) <= 1e-9
         results.append(TargetResult(target, value, reference_value, met))
     return results
+
+
+def headlines() -> tuple[Headline, ...]:
+    return _load().headlines

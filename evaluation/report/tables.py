@@ -138,9 +138,8 @@ def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenan
 def print_targets(console: Console, judged: Sequence[TargetResult], locale: str) -> None:
     if not judged:
         return
-    sets = ["set"] if any(result.target.set for result in judged) else []
-    rows = [_target_row(result, locale)[0 if sets else 1 :] for result in judged]
-    columns = (*sets, "figure", "demand", "value", "met")
+    rows = [_target_row(result, locale) for result in judged]
+    columns = ("set", "figure", "demand", "value", "met")
     console.print(_table(text("evaluation.table.targets", locale), columns, rows, locale))
 
 
