@@ -13,9 +13,8 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from evaluation.simulator import wire
 from evaluation.simulator.knobs import Knobs
-from evaluation.simulator.server import Simulator
+from evaluation.simulator.server import Simulator, listening
 
 app = typer.Typer(add_completion=False)
 
@@ -38,16 +37,16 @@ def main(
         typer.echo(f"--knobs: {place}: {first['msg']}. Knobs: {known}", err=True)
         raise typer.Exit(2) from None
     try:
-        listening = wire.listening(host, port)
+        bound = listening(host, port)
     except OSError as error:
         typer.echo(f"Port {port} is not available ({error.strerror}). Choose another: --port NUMBER", err=True)
         raise typer.Exit(1) from None
-    with listening:
-        bound, number = listening.getsockname()[:2]
-        typer.echo(f"http://{bound}:{number}")
+    with bound:
+        address, number = bound.getsockname()[:2]
+        typer.echo(f"http://{address}:{number}")
         for name in (signal.SIGTERM, signal.SIGINT):  # Uvicorn stops, then raises the signal again
             signal.signal(name, lambda *_: None)
-        wire.server(Simulator(chosen).handle).run([listening])
+        Simulator(chosen).server().run([bound])
 
 
 if __name__ == "__main__":

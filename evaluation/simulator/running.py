@@ -9,9 +9,8 @@ from threading import Thread
 
 import httpx
 
-from evaluation.simulator import wire
 from evaluation.simulator.knobs import Knobs
-from evaluation.simulator.server import Call, Simulator
+from evaluation.simulator.server import Call, Simulator, listening
 from settings import ROOT
 
 _STOP_SECONDS = 10
@@ -21,12 +20,12 @@ _STOP_SECONDS = 10
 def simulator_thread(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, str]]:
     """Run a simulator in a thread until the block ends; yield it with its URL."""
     simulator = Simulator(knobs)
-    server = wire.server(simulator.handle)
-    with wire.listening("127.0.0.1", 0) as listening:
-        thread = Thread(target=server.run, args=([listening],), name="simulator", daemon=True)
+    server = simulator.server()
+    with listening("127.0.0.1", 0) as bound:
+        thread = Thread(target=server.run, args=([bound],), name="simulator", daemon=True)
         thread.start()
         try:
-            yield simulator, f"http://127.0.0.1:{listening.getsockname()[1]}"
+            yield simulator, f"http://127.0.0.1:{bound.getsockname()[1]}"
         finally:
             server.should_exit = server.force_exit = True
             thread.join(_STOP_SECONDS)

@@ -3,13 +3,18 @@
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from time import monotonic
-from typing import NoReturn
 
+import uvicorn
 from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from evaluation.simulator import protocols, schemas, thinking
 from evaluation.simulator.failing import faulty_reply, tool_reply
@@ -17,7 +22,6 @@ from evaluation.simulator.knobs import DIMENSIONS, Fault, FaultKind, Knobs, Task
 from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat, VectorFormat
 from evaluation.simulator.reading import Prompt, read
 from evaluation.simulator.thinking import embed
-from evaluation.simulator.wire import Reply
 
 VERSION = "0.13.0"
 DECLINED = "NO_ANSWER"
@@ -26,7 +30,10 @@ _HANG_SECONDS = 600.0
 _DRIP_SECONDS = 1.0
 _OF_PROTOCOL: frozenset[FaultKind] = frozenset({"refused", "hang", "500", "429", "noise"})
 _TOO_LONG: frozenset[FaultKind] = frozenset({"truncated", "looping"})
+_BACKLOG = 256
+_KEEP_ALIVE_SECONDS = 600
 _Body = Mapping[str, object]
+_Work = Callable[[_Body, Request], Awaitable[Response]]
 
 
 @dataclass(slots=True)
@@ -73,20 +80,34 @@ class Simulator:
         self.calls: list[Call] = []
         self._calls_by_fault: dict[Fault, int] = {}
         self._loads: dict[str, _Load] = {}
-        self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
-            ("POST", "/api/chat"): self._ollama_chat,
-            ("POST", "/v1/chat/completions"): self._openai_chat,
-            ("POST", "/api/embed"): partial(self._embed, protocols.ollama_vectors),
-            ("POST", "/v1/embeddings"): partial(self._embed, protocols.openai_vectors),
-            ("POST", "/tool"): self._tool,
-            ("POST", "/simulator"): self._set,
+
+    def server(self) -> uvicorn.Server:
+        """Return a server, to be run on a socket of `listening`."""
+        works: Mapping[str, _Work] = {
+            "/api/chat": self._ollama_chat,
+            "/v1/chat/completions": self._openai_chat,
+            "/api/embed": partial(self._embed, protocols.ollama_vectors),
+            "/v1/embeddings": partial(self._embed, protocols.openai_vectors),
+            "/tool": self._tool,
+            "/simulator": self._set,
         }
-        self._views: Mapping[str, Callable[[], object]] = {
+        views: Mapping[str, Callable[[], object]] = {
             "/api/tags": self._tags,
             "/v1/models": self._models,
             "/api/version": lambda: {"version": VERSION},
             "/simulator": lambda: {"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]},
         }
+        routes = [Route(path, _endpoint(work), methods=["POST"]) for path, work in works.items()]
+        routes += [Route(path, _shown(view)) for path, view in views.items()]
+        config = uvicorn.Config(
+            Starlette(routes=routes),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=0,
+        )
+        return uvicorn.Server(config)
 
     def set_knobs(self, knobs: Knobs) -> None:
         self.knobs = knobs
@@ -94,37 +115,19 @@ class Simulator:
         self._calls_by_fault = {}
         self._loads = {}
 
-    async def handle(self, method: str, path: str, content: bytes, reply: Reply) -> None:
-        if method == "GET" and path in self._views:
-            await reply.json(self._views[path]())
-            return
-        route = self._routes.get((method, path))
-        if route is None:
-            await reply.json({"error": "not found"}, 404)
-            return
-        try:
-            body = json.loads(content or b"{}")
-        except ValueError:
-            body = None
-        if not isinstance(body, dict):
-            await reply.json({"error": "the body is no JSON object"}, 400)
-            return
-        await route(body, reply)
-
-    async def _ollama_chat(self, body: _Body, reply: Reply) -> None:
+    async def _ollama_chat(self, body: _Body, request: Request) -> Response:
         chat = protocols.ollama_chat(body)
-        await self._chat(chat, OllamaFormat(chat), f"model '{chat.model}' not found", reply)
+        return await self._chat(chat, OllamaFormat(chat), f"model '{chat.model}' not found", request)
 
-    async def _openai_chat(self, body: _Body, reply: Reply) -> None:
+    async def _openai_chat(self, body: _Body, request: Request) -> Response:
         chat = protocols.openai_chat(body)
         message = f"The model `{chat.model}` does not exist"
         missing = {"message": message, "type": "invalid_request_error", "code": "model_not_found"}
-        await self._chat(chat, OpenAIFormat(chat, usage=protocols.wants_usage(body)), missing, reply)
+        return await self._chat(chat, OpenAIFormat(chat, usage=protocols.wants_usage(body)), missing, request)
 
-    async def _chat(self, chat: ChatRequest, reply_format: ReplyFormat, missing: object, reply: Reply) -> None:
+    async def _chat(self, chat: ChatRequest, reply_format: ReplyFormat, missing: object, request: Request) -> Response:
         if chat.model not in self.knobs.models:
-            await reply.json({"error": missing}, 404)
-            return
+            return JSONResponse({"error": missing}, 404)
         prompt = read(chat.messages, chat.schema)
         call = self._record_call(prompt.task, chat.model, prompt.question)
         fault = self._fault(call)
@@ -132,13 +135,19 @@ class Simulator:
         if fault is not None:
             call.outcome = fault.kind
         try:
-            if fault is not None and await self._failed(fault, reply):
+            if fault is not None and (failure := await _failure(fault, request)) is not None:
                 call.end(fault.kind)
-                return
+                return failure
             loaded_at = await self._loaded(chat.model)
             chat_reply = self._chat_reply(chat, prompt, fault)
             call.reply, call.completion_tokens = chat_reply.text, chat_reply.completion_tokens
-            await self._pronounce(chat, reply_format, chat_reply, fault, call, reply, max(call.started, loaded_at))
+            begun = max(call.started, loaded_at)
+            pieces = self._pieces(reply_format, chat_reply, fault, call, request, begun)
+            if chat.stream:
+                return StreamingResponse(pieces, media_type=reply_format.content_type)
+            async for _ in pieces:
+                continue
+            return JSONResponse(reply_format.complete(replace(chat_reply, seconds=call.ended - call.started)))
         except asyncio.CancelledError:
             call.end("left")
             raise
@@ -170,41 +179,37 @@ class Simulator:
         reason = "length" if cut or (fault is not None and fault.kind in _TOO_LONG) else "stop"
         return ChatReply(text_sent, _count(prompt.full_text), _count(text_sent), 0.0, reason)
 
-    async def _pronounce(
+    async def _pieces(
         self,
-        chat: ChatRequest,
         reply_format: ReplyFormat,
         chat_reply: ChatReply,
         fault: Fault | None,
         call: Call,
-        reply: Reply,
+        request: Request,
         begun: float,
-    ) -> None:
+    ) -> AsyncIterator[bytes]:
+        """Yield a reply token by token, at the pace of the knobs."""
         slow = fault is not None and fault.kind == "slow"
         cut_off = fault is not None and fault.kind == "cut_off"
         tokens = _TOKEN.findall(chat_reply.text) or [chat_reply.text]
         if cut_off:
             tokens = tokens[: max(1, len(tokens) // 2)]
-        if chat.stream:
-            await reply.begin(reply_format.content_type)
-        for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
-            await _until(begun + at)
-            call.first_token = call.first_token or monotonic()
-            if chat.stream and token:
-                await reply.piece(reply_format.piece(token))
-        if cut_off:
-            call.end("cut_off")
-            await reply.abort()
-            return
-        await _until(begun + self.knobs.call_ms / 1_000)
-        call.end("ok")
-        spent = monotonic() - call.started
-        ended = replace(chat_reply, seconds=spent)
-        if chat.stream:
-            await reply.piece(reply_format.last(ended))
-            await reply.end()
-        else:
-            await reply.json(reply_format.complete(ended))
+        try:
+            for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
+                await _until(begun + at)
+                call.first_token = call.first_token or monotonic()
+                if token:
+                    yield reply_format.piece(token)
+            if cut_off:
+                call.end("cut_off")
+                await _reset(request)
+                return
+            await _until(begun + self.knobs.call_ms / 1_000)
+            call.end("ok")
+            yield reply_format.last(replace(chat_reply, seconds=call.ended - call.started))
+        finally:
+            if not call.ended:
+                call.end("left")
 
     def _schedule(self, tokens: int, *, slow: bool) -> Iterator[float]:
         first = self.knobs.first_token_ms / 1_000
@@ -217,55 +222,35 @@ class Simulator:
             step = _DRIP_SECONDS
         return (first + step * place for place in range(tokens))
 
-    async def _failed(self, fault: Fault, reply: Reply) -> bool:
-        """Fail in the protocol; return False if the fault is in the text."""
-        kind = fault.kind
-        if kind not in _OF_PROTOCOL:
-            return False
-        if kind == "hang":
-            await asyncio.sleep(_HANG_SECONDS)
-        if kind == "500":
-            await reply.json({"error": "model runner has unexpectedly stopped"}, 500)
-        elif kind == "429":
-            await reply.json({"error": "too many requests"}, 429, {"Retry-After": "1"})
-        elif kind == "noise":
-            await reply.content(b"\x16\x03\x01\x02 <html>502 Bad Gateway", "application/json")
-        else:
-            await reply.abort()
-        return True
-
-    async def _embed(self, formatted: VectorFormat, body: _Body, reply: Reply) -> None:
+    async def _embed(self, formatted: VectorFormat, body: _Body, request: Request) -> Response:
         texts = protocols.texts(body.get("input"))
         call = self._record_call("embed", str(body.get("model", "")), texts[0] if texts else "")
         call.prompt_tokens = sum(map(_count, texts))
         fault = self._fault(call)
         if fault is not None:
             call.outcome = fault.kind
-            if await self._failed(fault, reply):
+            if (failure := await _failure(fault, request)) is not None:
                 call.ended = monotonic()
-                return
+                return failure
         await self._loaded(call.model)
         await _until(call.started + self.knobs.embed_ms / 1_000)
         call.ended = monotonic()
         if fault is not None:
-            if fault.kind == "slow":
-                await _drip(reply)
-            await _faulty_embeddings(fault, reply, len(texts))
-            return
+            return _faulty_embeddings(fault, request, len(texts))
         call.outcome = "ok"
         longer = (0.0,) * (self.knobs.dimensions_of(call.model) - DIMENSIONS)
         vectors = [embed(text) + longer for text in texts]
-        await reply.json(formatted(body, vectors, call.prompt_tokens, call.ended - call.started))
+        return JSONResponse(formatted(body, vectors, call.prompt_tokens, call.ended - call.started))
 
-    async def _tool(self, body: _Body, reply: Reply) -> None:
+    async def _tool(self, body: _Body, request: Request) -> Response:
         call = self._record_call("tool", "", json.dumps(body, ensure_ascii=False))
         fault = self._fault(call)
         call.end(fault.kind if fault else "ok")
         if fault is not None and fault.kind == "slow":
-            await _drip(reply)
-        if fault is None or not await self._failed(fault, reply):
-            content = tool_reply(fault.kind if fault else None, body)
-            await reply.content(content, "application/json")
+            return _dripping()
+        if fault is not None and (failure := await _failure(fault, request)) is not None:
+            return failure
+        return Response(tool_reply(fault.kind if fault else None, body), media_type="application/json")
 
     def _tags(self) -> object:
         details = {"format": "rules", "family": "simulated", "parameter_size": "0", "quantization_level": ""}
@@ -276,13 +261,12 @@ class Simulator:
         about = {"object": "model", "created": 0, "owned_by": "simulator"}
         return {"object": "list", "data": [{"id": name, **about} for name in self.knobs.models]}
 
-    async def _set(self, body: _Body, reply: Reply) -> None:
+    async def _set(self, body: _Body, _: Request) -> Response:
         try:
             self.set_knobs(Knobs.model_validate(body))
         except ValidationError as error:
-            await reply.json({"error": str(error)}, 422)
-            return
-        await reply.json({"knobs": self.knobs.model_dump()})
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse({"knobs": self.knobs.model_dump()})
 
     def _record_call(self, task: Task, model: str, question: str) -> Call:
         call = Call(task, model, question, monotonic())
@@ -300,26 +284,92 @@ class Simulator:
         return due
 
 
-async def _faulty_embeddings(fault: Fault, reply: Reply, texts: int) -> None:
+def listening(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free port. Clients wait in its queue until a server takes over."""
+    return socket.create_server((host, port), backlog=_BACKLOG)
+
+
+def _shown(view: Callable[[], object]) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(_: Request) -> Response:
+        return JSONResponse(view())
+
+    return endpoint
+
+
+def _endpoint(work: _Work) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint whose work for a client ends when the client leaves."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            body = json.loads(await request.body() or b"{}")
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            return JSONResponse({"error": "the body is no JSON object"}, 400)
+        working = asyncio.ensure_future(work(body, request))
+        left = asyncio.ensure_future(request.receive())
+        await asyncio.wait({working, left}, return_when=asyncio.FIRST_COMPLETED)
+        left.cancel()
+        if working.done():
+            return working.result()
+        working.cancel()
+        await asyncio.wait({working})
+        return Response()
+
+    return endpoint
+
+
+async def _failure(fault: Fault, request: Request) -> Response | None:
+    """Return a response that fails in the protocol; None if the fault is in the text."""
+    kind = fault.kind
+    if kind not in _OF_PROTOCOL:
+        return None
+    if kind == "hang":
+        await asyncio.sleep(_HANG_SECONDS)
+    if kind == "500":
+        return JSONResponse({"error": "model runner has unexpectedly stopped"}, 500)
+    if kind == "429":
+        return JSONResponse({"error": "too many requests"}, 429, {"Retry-After": "1"})
+    if kind == "noise":
+        return Response(b"\x16\x03\x01\x02 <html>502 Bad Gateway", media_type="application/json")
+    await _reset(request)
+    return Response()
+
+
+def _faulty_embeddings(fault: Fault, request: Request, texts: int) -> Response:
+    async def half() -> AsyncIterator[bytes]:
+        yield b'{"embeddings": [[0.1, 0.'
+        await _reset(request)
+
+    if fault.kind == "slow":
+        return _dripping()
     if fault.kind in ("empty", "refusal"):
-        await reply.json({"embeddings": [], "data": []})
-    elif fault.kind in ("truncated", "injected", "invented", "doubtful", "looping", "sloppy", "copied"):
+        return JSONResponse({"embeddings": [], "data": []})
+    if fault.kind in ("truncated", "injected", "invented", "doubtful", "looping", "sloppy", "copied"):
         vectors = [[0.0, 1.0]] * texts
-        await reply.json({"embeddings": vectors, "data": [{"index": 0, "embedding": vector} for vector in vectors]})
-    elif fault.kind == "cut_off":
-        await reply.begin("application/json")
-        await reply.piece(b'{"embeddings": [[0.1, 0.')
-        await reply.abort()
-    else:
-        await reply.json({"answer": "garbage"})
+        data = [{"index": 0, "embedding": vector} for vector in vectors]
+        return JSONResponse({"embeddings": vectors, "data": data})
+    if fault.kind == "cut_off":
+        return StreamingResponse(half(), media_type="application/json")
+    return JSONResponse({"answer": "garbage"})
 
 
-async def _drip(reply: Reply) -> NoReturn:
-    """Send a reply that never ends, so that no read timeout fires."""
-    await reply.begin("application/json")
-    while True:
-        await reply.piece(b" ")
-        await asyncio.sleep(_DRIP_SECONDS)
+def _dripping() -> Response:
+    """Return a reply that never ends, so that no read timeout fires."""
+
+    async def drops() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(_DRIP_SECONDS)
+
+    return StreamingResponse(drops(), media_type="application/json")
+
+
+async def _reset(request: Request) -> None:
+    """Reset the connection, whatever was sent before."""
+    # ASGI has no such message; the receiver is a method of Uvicorn's cycle of request and response.
+    request.receive.__self__.transport.abort()  # type: ignore[attr-defined]
+    await asyncio.sleep(0)
 
 
 async def _until(moment: float) -> None:

@@ -12,12 +12,11 @@ from typer.testing import CliRunner
 
 from components.answer.generative import AnswerForm, GenerativeAnswerer, SentenceForm
 from components.models.structured import parsed
-from evaluation.simulator import wire
 from evaluation.simulator.__main__ import app
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
-from evaluation.simulator.server import Simulator
+from evaluation.simulator.server import Simulator, listening
 from pipelines.ask.engine import AskEngine
 from settings import ROOT
 
@@ -76,7 +75,7 @@ def test_unknown_knobs_are_refused_in_one_line() -> None:
 
 
 def test_a_port_in_use_is_refused_in_one_line() -> None:
-    with wire.listening("127.0.0.1", 0) as taken:
+    with listening("127.0.0.1", 0) as taken:
         shown = CliRunner().invoke(app, ["--port", str(taken.getsockname()[1])])
     assert shown.exit_code == 1
     assert shown.stderr.count("\n") == 1
