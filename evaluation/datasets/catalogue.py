@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from components.language.texts import LOCALES
-from evaluation.cases import Case, QuestionSet, Skipped
+from evaluation.cases import QuestionSet, Skipped
 from evaluation.datasets.answer_keys import graded_answers, vkcloud_answers
 from evaluation.datasets.fixture import dialogues, fixture, near_miss_codes
 from evaluation.datasets.noise import transliterated, typos, wrong_layout
@@ -56,15 +56,11 @@ def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | Skipped]:
 
 
 def _noisy(clean: QuestionSet) -> Iterator[QuestionSet]:
+    """Yield the questions with an article as if typed in haste."""
     cases = [case for case in clean.cases if case.gold_docs]
-    for noise in _NOISE:
-        yield QuestionSet(f"{clean.name}+{noise}", clean.corpus, spoiled(cases, noise))
-
-
-def spoiled(cases: Sequence[Case], noise: str, seed: int = 0) -> tuple[Case, ...]:
-    """Add noise to the cases, as by hasty typing; another seed makes other mistakes of the same kind."""
-    spoil = _NOISE[noise]
-    return tuple(replace(case, question=spoil(case.question, seed + place)) for place, case in enumerate(cases))
+    for noise, spoil in _NOISE.items():
+        spoilt = tuple(replace(case, question=spoil(case.question, seed)) for seed, case in enumerate(cases))
+        yield QuestionSet(f"{clean.name}+{noise}", clean.corpus, spoilt)
 
 
 def largest_set() -> QuestionSet:

@@ -102,7 +102,6 @@ class Knobs(FrozenModel):
     first_token_ms: float = Field(default=0.0, ge=0, le=600_000)
     tokens_per_second: float = Field(default=0.0, ge=0)
     call_ms: float = Field(default=0.0, ge=0, le=600_000)
-    embed_ms: float = Field(default=0.0, ge=0, le=600_000)
     loading_ms: float = Field(default=0.0, ge=0, le=600_000)
     faults: tuple[Fault, ...] = ()
     models: tuple[str, ...] = SERVED

@@ -233,7 +233,6 @@ class Simulator:
                 call.ended = monotonic()
                 return failure
         await self._loaded(call.model)
-        await _until(call.started + self.knobs.embed_ms / 1_000)
         call.ended = monotonic()
         if fault is not None:
             return _faulty_embeddings(fault, request, len(texts))
