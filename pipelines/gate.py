@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from time import monotonic, perf_counter
@@ -140,6 +140,7 @@ class _GatedRequest:
         self.status = 0
         self.streaming = False
         self.replacement: OporaError | None = None
+        self.opening = ExitStack()
         self.turn: Turn | None = None
         self.signed_in: SignedIn | None = None
         self.checked_at = monotonic()
@@ -170,6 +171,7 @@ class _GatedRequest:
             code = InternalFault.code
             await self._refuse(InternalFault())
         finally:
+            self.opening.close()
             if self.held:
                 self.gate.in_progress.let_go(self.caller, self.held)
             spent = (perf_counter() - started) * 1_000
@@ -193,6 +195,8 @@ class _GatedRequest:
                 await self.gate.in_progress.pace(self._address())
             await self._pass_on(self.route)
             return
+        if self.route.follows:
+            self.opening.enter_context(await self.gate.in_progress.openings.admit(self._address()))
         by_cookie = "authorization" not in self.headers and desk_gate.presented(self.headers) != ""
         if self.route.page or (self.route.desk and by_cookie):
             await self._forward_signed_in(self.route, self.route.scope)
@@ -312,6 +316,7 @@ class _GatedRequest:
         fault: Exception | None = None
         with self.gate.in_progress.following(self.caller) if route.follows else nullcontext():
             try:
+                self.opening.close()
                 if self.turn is not None:
                     await self.turn.begin()
                 await self.gate.app(self.scope, receive, self._send_response)

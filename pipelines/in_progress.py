@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
+from pipelines.openings import Openings
 from tenants.chats.visitors import SCOPE as VISIT
 from tenants.core.context import Tenant
 from tenants.core.errors import Busy, RateLimited
@@ -67,6 +68,7 @@ class InProgress:
         self._paid_until: LRUCache[str, float] = LRUCache(_ADDRESSES)
         self._held: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
         self._held_of_senders: Counter[str] = Counter()
+        self.openings = Openings()
 
     @contextmanager
     def holding_open(self, tenant_id: str) -> Iterator[None]:

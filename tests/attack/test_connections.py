@@ -12,8 +12,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
+import app
 from pipelines import connections
 from pipelines.connections import HEAD_BYTES, BoundedConnection
+from settings import Settings
 from tests.attack.attacking import PATIENCE_SECONDS
 from tests.service.serving import Server
 
@@ -273,3 +275,39 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(server: Server, path:
         reply = b"".join(iter(lambda: line.recv(65_536), b""))
     assert reply.startswith(b"HTTP/1.1 400 ")
     assert reply.count(b"HTTP/1.1") == 1
+
+
+def test_many_connections_are_accepted_in_one_turn_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind 2,400 connections made at once, those of other clients waited for up to 20 s."""
+    turn, turns, lines = 0, list[int](), list[socket.socket]()
+
+    async def silent(scope: Scope, receive: Receive, send: Send) -> None:
+        while scope["type"] == "lifespan" and (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+
+    def note_turn(_: BoundedConnection, transport: asyncio.Transport) -> None:
+        turns.append(turn)
+        transport.abort()
+
+    def begin() -> None:
+        at = server.servers[0].sockets[0].getsockname()
+        lines.extend(socket.create_connection(at, PATIENCE_SECONDS) for _ in range(app.ACCEPTED_AT_ONCE))
+        take_turn()
+
+    def take_turn() -> None:
+        nonlocal turn
+        turn += 1
+        server.should_exit = len(turns) == len(lines)
+        asyncio.get_running_loop().call_soon(take_turn)
+
+    monkeypatch.setattr(BoundedConnection, "connection_made", note_turn)
+    monkeypatch.setattr(BoundedConnection, "connection_lost", lambda *_: None)
+    config = app.server_config(silent, Settings(), 0)
+    config.port = 0
+    server = app.Server(config)
+    server.on_started = begin
+    server.run()
+    for line in lines:
+        line.close()
+    assert len(turns) == app.ACCEPTED_AT_ONCE
+    assert turns[-1] - turns[0] < 10

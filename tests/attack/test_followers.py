@@ -4,20 +4,26 @@ import asyncio
 from contextlib import ExitStack
 from threading import Barrier, Event
 
+import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
 import app
-from pipelines import in_progress
+from pipelines import gate, in_progress
+from pipelines import openings as openings_module
 from pipelines.ask.chats import shared_reads
 from pipelines.in_progress import InProgress
+from pipelines.openings import Openings
+from pipelines.routes import Route
 from settings import Settings
 from tenants.chats import fanout
 from tenants.chats.fanout import Announcement
 from tenants.chats.visitors import SCOPE as VISIT
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import RateLimited
+from tenants.core.errors import RateLimited, Unauthenticated
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.service.serving import in_force
+from tests.unit.pipelines.test_gate import bearer, gate_of
 
 STREAMS = 50
 STAFF = Tenant(ATTACKER, "anna")
@@ -63,6 +69,82 @@ def test_streams_that_go_on_are_declared_so(installation: Settings) -> None:
         "/desk/live",
         "/jobs/{job_id}/events",
     }
+
+
+async def refused(openings: Openings, address: str) -> bool:
+    """Whether a further opening of an address is refused at once. Otherwise it waits in line."""
+    opening = asyncio.ensure_future(openings.admit(address))
+    await asyncio.sleep(0)
+    return opening.done() and isinstance(opening.exception(), RateLimited)
+
+
+async def test_addresses_take_turns_to_open_streams() -> None:
+    openings = Openings()
+    order = list[str]()
+
+    async def open_one(address: str) -> None:
+        with await openings.admit(address):
+            order.append(address)
+            await asyncio.sleep(0)
+
+    waiting = [asyncio.create_task(open_one(address)) for address in ["crowd"] * 50 + ["neighbour"]]
+    await asyncio.gather(*waiting)
+    assert order.index("neighbour") < openings_module.AT_WORK
+    assert len(order) == 51
+
+
+async def test_few_openings_of_an_address_wait() -> None:
+    openings = Openings()
+    tenth = openings_module.WAITING // 10
+    assert [await refused(openings, "crowd") for _ in range(2 * tenth)].count(False) <= tenth
+    for number in range(50):
+        assert not await refused(openings, f"neighbour {number}")
+
+
+async def test_an_opening_that_is_given_up_lets_others_go_on() -> None:
+    openings = Openings()
+    at_work = [await openings.admit("crowd") for _ in range(openings_module.AT_WORK_OF_ADDRESS)]
+    waiting = [asyncio.ensure_future(openings.admit("crowd")) for _ in range(2)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    with at_work[0]:
+        pass
+    with await asyncio.wait_for(waiting[1], 5):
+        pass
+
+
+async def test_few_streams_are_opened_at_once_before_their_tokens_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 2,200 streams opened at once on connections from ten addresses, everything else waited for five seconds."""
+    at_work, counts = set[int](), list[int]()
+
+    class Site:
+        async def verify(self, _: str) -> Tenant:
+            task = id(asyncio.current_task())
+            at_work.add(task)
+            counts.append(len(at_work))
+            await asyncio.sleep(0)
+            at_work.remove(task)
+            raise Unauthenticated
+
+    async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(gate, "is_site_token", lambda _: True)
+    monkeypatch.setattr(in_progress, "ANONYMOUS_BURST", 10_000)
+    monkeypatch.setattr(
+        "tests.unit.pipelines.test_gate.ROUTES", (Route("GET", "/events", scope="operate", follows=True),)
+    )
+    guarded = gate_of(nothing)
+    monkeypatch.setattr(guarded, "visitors", Site())
+
+    async def open_from(address: str) -> int:
+        transport = httpx.ASGITransport(guarded, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://opora", headers=bearer()) as client:
+            return (await client.get("/events")).status_code
+
+    codes = await asyncio.gather(*(open_from(f"192.0.2.{number % 10}") for number in range(STREAMS * 6)))
+    assert set(codes) <= {401, 429}
+    assert max(counts) <= openings_module.AT_WORK
 
 
 async def test_streams_read_a_change_once(installation: Settings) -> None:
