@@ -17,7 +17,6 @@ from components.retrieve.cache import TenantLruCache
 from components.serialisation import from_description
 from settings import get_settings
 from tenants.core import fairness
-from tenants.core.context import tenant_id
 from tenants.core.errors import TryAgain
 from tenants.core.points import Dense
 
@@ -120,22 +119,16 @@ def load(settings: DenseSettings) -> None:
 
 
 def _embedded(text: str, settings: DenseSettings, failures: int = FAILURES, pause: float = PAUSE_SECONDS) -> Dense:
-    """Return the vector of a question, within the embedder's patience. Raises `EmbeddingFailed`.
-
-    Threat: a few long questions of one tenant time out, and the search by meaning is paused for all tenants.
-    """
+    """Return the vector of a question, within the embedder's patience. Raises `EmbeddingFailed`."""
 
     def embedded() -> Dense:
         (vector,) = _checked([_embedder(located(settings.json_form)).question(text)], 1, settings)
         return vector
 
-    shared, own = (
-        upstream(("embedder", settings.space, "", *of), failures=failures, pause=pause, concurrent=CONCURRENT)
-        for of in ((), (tenant_id() or "",))
-    )
+    shared = upstream(("embedder", settings.space), failures=failures, pause=pause, concurrent=CONCURRENT)
     name = f"embedder {settings.space.partition(' ')[0]}"
     with EmbeddingFailed().instead_of(ModelFailed):
-        return attempt(name, shared, embedded, _patience(settings), loading=LOADING_SECONDS, own=own.breaker)
+        return attempt(name, shared, embedded, _patience(settings), loading=LOADING_SECONDS)
 
 
 def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> Sequence[Dense]:

@@ -2,14 +2,13 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import nullcontext
 from contextvars import copy_context
 from math import inf
 from threading import Event, Thread
 from time import monotonic
 from typing import TypeVar
 
-from components.models.breaker import Breaker, Upstream
+from components.models.breaker import Upstream
 from components.models.calls import NOT_ATTEMPTED, current
 from components.models.failures import ModelFailed, failure_of
 from tenants.core import context
@@ -40,15 +39,12 @@ def attempt(
     seconds: float = inf,
     *,
     loading: float = 0.0,
-    own: Breaker | None = None,
 ) -> T:
     """Return the result of `work`, within a share of the turn's remaining time.
 
     :param name: for the log.
     :param seconds: the limit of this call, however much time the turn has left.
     :param loading: seconds that the provider may take to load its model. Timeouts meanwhile do not count as failures.
-    :param own: the breaker of the tenant in context, whose failures pause the provider for others only if several
-        tenants have them.
     :raises ModelFailed: the work failed or took too long, all seats were taken, or a breaker is open.
     """
     budget = min(seconds, current().remaining() * MAX_SHARE, _MAX_WAIT)
@@ -65,8 +61,7 @@ def attempt(
         granted = remaining()
         return work()
 
-    caller = context.tenant_id() if own is not None else None
-    with upstream.breaker.call(caller), own.call() if own is not None else nullcontext():
+    with upstream.call(context.tenant_id() or ""):
         try:
             result = in_background(
                 name,

@@ -11,11 +11,16 @@ from math import inf
 from threading import Lock
 from time import monotonic
 
+from cachetools import LRUCache
+
 from components.models.failures import ModelFailed
 from tenants.core.fair_semaphore import FairSemaphore
 
 _IDLE_SECONDS = 300.0
 """Default idle time after which Ollama unloads a model."""
+
+_MOST_TENANTS = 1_000
+"""Tenants whose failures a provider remembers. A tenant that is forgotten may call it again."""
 
 
 @dataclass(slots=True)
@@ -92,12 +97,28 @@ class Breaker:
 
 
 class Upstream:
-    """A provider: one breaker, and seats for `concurrent` calls at once. Thread-safe."""
+    """A provider: a breaker for all tenants, one for each, and seats for `concurrent` calls at once. Thread-safe."""
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
+        self.of_tenants: LRUCache[str, Breaker] = LRUCache(_MOST_TENANTS)
         self.seats = FairSemaphore(concurrent)
         self._used_at = self._loaded_by = -inf
+
+    @contextmanager
+    def call(self, tenant_id: str) -> Iterator[None]:
+        """Surround one call and count its result, for all tenants and for its own; empty if it has none.
+
+        Threat: a few long texts of one tenant time out, and the provider is paused for all tenants. So the failures of
+        a tenant pause it for that tenant, and those of several tenants pause it for all.
+
+        :raises ModelFailed: `open_circuit`.
+        """
+        shared = self.breaker
+        with _LOCK:
+            own = self.of_tenants.setdefault(tenant_id, Breaker(shared.failures, shared.pause, shared.clock))
+        with shared.call(tenant_id or None), own.call():
+            yield
 
     def loading_seconds(self, limit: float) -> float:
         """Return how long a call that starts now may wait for its model to load; 0 when the model is in memory.
@@ -120,9 +141,10 @@ _LOCK = Lock()
 
 
 def open_now() -> int:
-    """Count the providers that are paused now, for all callers or for a tenant (the fourth part of a key)."""
+    """Count the providers that are paused now, for all tenants or for one."""
     with _LOCK:
-        return len({key[:3] for key, one in _UPSTREAMS.items() if one.breaker.is_resting})
+        breakers = [(one.breaker, *one.of_tenants.values()) for one in _UPSTREAMS.values()]
+    return sum(any(breaker.is_resting for breaker in of_one) for of_one in breakers)
 
 
 def upstream(key: tuple[str, ...], *, failures: int, pause: float, concurrent: int) -> Upstream:

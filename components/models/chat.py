@@ -106,9 +106,9 @@ class ChatModels(Nested):
             if hasattr(generator, "close"):
                 generator.close()
 
-    def upstream(self, generator: Generator, *of_tenant: str) -> Upstream:
-        """Return the breaker and the seats that all callers of this model share, or those of a tenant."""
-        key = (provider(generator), address(generator), generator.model, *of_tenant)
+    def upstream(self, generator: Generator) -> Upstream:
+        """Return the breakers and the seats that all callers of this model share."""
+        key = (provider(generator), address(generator), generator.model)
         return upstream(key, failures=self.failures, pause=self.pause, concurrent=self.concurrent)
 
     def schema_arguments_of(self, generator: Generator) -> Mapping[str, object] | None:

@@ -1,8 +1,7 @@
 """A single call of a language model, with admission control, a time limit and a record."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import mul
@@ -73,7 +72,7 @@ class ChatCall:
                 raise ModelFailed("stopped")
             if self._remaining() <= 0:
                 raise ModelFailed("timeout")
-            with self._breakers():
+            with self._upstream.call(tenant_id() or ""):
                 text = self._reply()
             outcome = "ok"
             return text
@@ -82,18 +81,6 @@ class ChatCall:
             raise
         finally:
             self._record(outcome)
-
-    @contextmanager
-    def _breakers(self) -> Iterator[None]:
-        """Count the call for the breaker of all tenants and for that of its tenant.
-
-        Threat: a few long replies of one tenant time out, and the model is paused for all tenants. So the failures of a
-        tenant pause it for that tenant, and those of several tenants pause it for all.
-        """
-        tenant = tenant_id()
-        own = self._models.upstream(self._generator, tenant or "").breaker
-        with self._upstream.breaker.call(tenant), own.call():
-            yield
 
     def _reply(self) -> str:
         if loading := self._upstream.loading_seconds(self._models.loading):

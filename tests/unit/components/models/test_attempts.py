@@ -14,6 +14,7 @@ from components.models.attempts import attempt, in_background
 from components.models.breaker import Upstream
 from components.models.calls import Call, CallOutcome, collect_calls, current
 from components.models.failures import ModelFailed
+from tenants.core.context import Tenant, acting_as
 
 WHO: ContextVar[str] = ContextVar("who")
 
@@ -50,6 +51,14 @@ def test_work_runs_in_the_caller_s_context(provider: Upstream) -> None:
 def test_a_failing_provider_is_skipped(provider: Upstream) -> None:
     assert outcome(provider, failing) == "refused"
     assert outcome(provider, unasked) == "open_circuit"
+
+
+def test_failures_of_a_tenant_pause_a_provider_for_it_alone() -> None:
+    shared = Upstream(failures=3, pause=60, concurrent=1)
+    with acting_as(Tenant("globex", "")):
+        assert [outcome(shared, out_of_time) for _ in range(4)] == 3 * ["timeout"] + ["open_circuit"]
+    with acting_as(Tenant("acme", "")):
+        assert attempt("it", shared, lambda: "vector") == "vector"
 
 
 def test_a_hanging_provider_leaves_time_for_the_fallback(provider: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,10 +166,25 @@ def test_a_model_is_given_time_to_load_after_a_long_pause(monkeypatch: pytest.Mo
 
 def test_a_provider_counts_once_however_many_tenants_it_is_paused_for(clock: Clock) -> None:
     before = open_now()
+    shared = upstream(("p", "counted", "m"), failures=FAILURES, pause=PAUSE, concurrent=1)
+    shared.breaker.clock = clock
     for tenant_id in ("acme", "globex"):
-        shared = upstream(("p", "counted", "m", tenant_id), failures=FAILURES, pause=PAUSE, concurrent=1)
-        shared.breaker.clock = clock
-        broken(shared.breaker)
+        fail_for(shared, tenant_id)
     assert open_now() == before + 1
     clock.now += PAUSE
     assert open_now() == before
+
+
+def test_few_breakers_of_tenants_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.models.breaker._MOST_TENANTS", 10)
+    shared = Upstream(FAILURES, PAUSE, 1)
+    for number in range(20):
+        with shared.call(f"tenant {number}"):
+            pass
+    assert len(shared.of_tenants) == 10
+
+
+def fail_for(shared: Upstream, tenant_id: str) -> None:
+    for _ in range(FAILURES):
+        with pytest.raises(ConnectionError), shared.call(tenant_id):
+            raise ConnectionError

@@ -198,8 +198,9 @@ def test_a_failing_model_is_skipped_and_tried_again_later(make: Make, simulator:
     assert outcomes(calls)[:4] == ["server_error"] * 3 + ["open_circuit"]
     simulator.set_knobs(Knobs())
     later = monotonic() + 31
-    for of_tenant in ((), ("",)):
-        models.upstream(models.fast, *of_tenant).breaker.clock = lambda: later
+    shared = models.upstream(models.fast)
+    for paused in (shared.breaker, shared.of_tenants[""]):
+        paused.clock = lambda: later
     with collect_calls() as calls:
         assert ask(same)
         assert ask(models)

@@ -179,9 +179,9 @@ class Searcher(Patient):
     known: Mapping[str, Passage]
 
     def breaker(self, task: Task) -> breaker.Breaker:
-        if task == "embed":
-            return breaker._UPSTREAMS["embedder", "simulated-embed", "", EQUIPPED.tenant_id].breaker
-        return next(one.breaker for key, one in breaker._UPSTREAMS.items() if key[-1] == f"{self.url}/tool")
+        name = "simulated-embed" if task == "embed" else f"{self.url}/tool"
+        shared = next(one for key, one in breaker._UPSTREAMS.items() if key[-1] == name)
+        return shared.of_tenants[EQUIPPED.tenant_id]
 
     def met(self, task: Task) -> list[str]:
         """Return the outcomes of a task's calls since the knobs were set."""
