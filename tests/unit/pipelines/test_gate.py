@@ -236,20 +236,6 @@ async def test_no_bearer_token(client: httpx.AsyncClient, value: str) -> None:
     assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_refused_token(client: httpx.AsyncClient) -> None:
-    problem(await client.post("/ask/run", json={"question": "q"}, headers=bearer("bad")), 401, "token_invalid")
-
-
-@pytest.mark.parametrize("scopes", ["", "ingest", "operate", "admin", "ASK"])
-async def test_another_scope(client: httpx.AsyncClient, scopes: str) -> None:
-    response = await client.post("/ask/run", json={"question": "q"}, headers=bearer(f"acme:{scopes}"))
-    problem(response, 403, "scope_missing")
-
-
-async def test_an_unregistered_tenant(client: httpx.AsyncClient) -> None:
-    problem(await client.post("/ask/run", json={"question": "q"}, headers=bearer("ghost:ask")), 404, "tenant_unknown")
-
-
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

@@ -252,18 +252,6 @@ def test_each_profile_in_use_has_its_models_listed(installation: Settings, monke
     assert findings[2].command == "ollama pull qwen3:30b-instruct"
 
 
-def test_another_server_at_the_address_of_ollama_is_a_problem(
-    installation: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with servers.replying(404, b"no such page") as url:
-        monkeypatch.setenv("OPORA_OLLAMA_URL", url)
-        monkeypatch.setenv("OPORA_PROFILE", "ollama")
-        get_settings.cache_clear()
-        (finding,) = models.check_models(get_settings())
-    assert (finding.status, finding.code) == ("problem", "not_ollama")
-    assert "OPORA_OLLAMA_URL" in finding.words("en")
-
-
 def test_a_profile_whose_pipeline_cannot_run_is_a_problem(
     installation: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -218,17 +218,6 @@ def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: S
     assert outcomes(calls) == ["ok"] * 6
 
 
-def test_waiting_for_a_seat_times_out_without_opening_the_breaker(make: Make, simulator: Simulator) -> None:
-    simulator.set_knobs(Knobs(faults=(Fault(kind="hang", times=1),)))
-    models = ChatModels(make(), concurrent=1, timeout=SHORT, failures=1_000)
-    with collect_calls() as calls:
-        for _ in range(2):
-            with pytest.raises(ModelFailed):
-                ask(models)
-    # The call that was given up is still on its way, and holds the one seat.
-    assert outcomes(calls) == ["timeout", "busy"]
-
-
 def test_a_turn_without_time_left_calls_no_model(make: Make, simulator: Simulator) -> None:
     simulator.set_knobs(Knobs())
     with collect_calls(deadline=monotonic() - 1) as calls:

@@ -180,31 +180,6 @@ def test_a_rejected_approach_is_withheld_with_its_reason(engine: AskEngine, shel
     assert turn.reply.notice == f"Способ «{BUTTON}» отклонён 05.05.2025. Причина: стирается калибровка."
 
 
-def test_a_refused_question_about_a_rejected_approach_says_so(engine: AskEngine, shelf: Tenant) -> None:
-    ingest(PACKING)
-    rejected.put(Rejected("Мыть стаканы ацетоном", "мутнеет стекло", "2025-05-05"))
-    turn = ask(engine, "Можно мыть стаканы ацетоном?")
-    assert turn.outcome in {"refused", "low_confidence"}
-    assert turn.reply.notice == "Способ «Мыть стаканы ацетоном» отклонён 05.05.2025. Причина: мутнеет стекло."
-
-
-def test_a_dated_conflict_is_shown_with_both_dates_and_both_documents(engine: AskEngine, shelf: Tenant) -> None:
-    ingest(
-        OLD, document("faq.md", "Частые вопросы", "Посуду можно вернуть в течение 30 дней.", updated_at="2026-02-01")
-    )
-    turn = ask(engine)
-    assert "30 дней" in turn.reply.text
-    assert "14 дней" not in turn.reply.text
-    assert cited(turn) == ["faq.md"]
-    assert cited(turn, "conflicting") == ["old.md"]
-    notice = turn.reply.notice or ""
-    assert "01.02.2026" in notice
-    assert "10.01.2024" in notice
-    assert "Посуду можно вернуть в течение 14 дней." in notice
-    (conflict,) = answer_of(turn).meta.beside.conflicts
-    assert conflict.kind == "number"
-
-
 def test_an_answer_about_a_code_quotes_its_section_of_a_short_article(engine: AskEngine, shelf: Tenant) -> None:
     text = (
         "## Ошибка P07\n\nP07 означает, что жернова заклинило.\n\n### Что делать\n\nУберите зёрна из бункера.\n\n"

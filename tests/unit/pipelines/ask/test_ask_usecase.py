@@ -201,14 +201,6 @@ def test_a_failed_step_is_logged_by_its_name(caplog: pytest.LogCaptureFixture) -
     assert "секретный" not in caplog.text
 
 
-def test_what_may_pass_later_is_not_an_outcome() -> None:
-    def busy(turn: Turn) -> Turn:
-        raise Busy("data_in_use")
-
-    with pytest.raises(Busy):
-        Ask(FakeEngine(busy)).answer(REQUEST)
-
-
 def test_a_pipeline_that_ends_nowhere_is_a_fault() -> None:
     assert Ask(FakeEngine(lambda turn: turn)).answer(REQUEST).outcome == "failed"
 

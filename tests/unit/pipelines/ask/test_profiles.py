@@ -157,13 +157,6 @@ def test_a_profile_with_a_misspelt_key_does_not_start(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("misspelt")
-def test_a_policy_cannot_name_a_faulty_profile() -> None:
-    with pytest.raises(Invalid, match="pipeline_faulty"):
-        profiles.apply_policy({"profile": "newest"})
-    assert policy.current().profile == ""
-
-
-@pytest.mark.usefixtures("misspelt")
 def test_a_faulty_profile_of_a_tenant_fails_the_answer(caplog: pytest.LogCaptureFixture) -> None:
     policy.change(profile="newest")
     ask = Ask()
