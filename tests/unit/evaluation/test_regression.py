@@ -57,29 +57,16 @@ def base(measured: Callable[..., Run]) -> Run:
     return measured()
 
 
-def _with(step: str, **parameters: float) -> Callable[[Content], None]:
-    def change(content: Content) -> None:
-        components = content["components"]
-        assert isinstance(components, dict)
-        components[step]["init_parameters"] |= parameters
-
-    return change
-
-
-def _without(step: str) -> Callable[[Content], None]:
-    """Bypass a step of the pipeline."""
-
-    def change(content: Content) -> None:
-        components, ways = content["components"], content["connections"]
-        assert isinstance(components, dict)
-        assert isinstance(ways, list)
-        del components[step]
-        before = next(way["sender"] for way in ways if way["receiver"].startswith(f"{step}."))
-        after = next(way["receiver"] for way in ways if way["sender"].startswith(f"{step}."))
-        others = [way for way in ways if not any(end.startswith(f"{step}.") for end in way.values())]
-        content["connections"] = [*others, {"sender": before, "receiver": after}]
-
-    return change
+def _without_verifier(content: Content) -> None:
+    """Bypass the step that checks claims."""
+    components, ways = content["components"], content["connections"]
+    assert isinstance(components, dict)
+    assert isinstance(ways, list)
+    del components["verify"]
+    before = next(way["sender"] for way in ways if way["receiver"].startswith("verify."))
+    after = next(way["receiver"] for way in ways if way["sender"].startswith("verify."))
+    others = [way for way in ways if not any(end.startswith("verify.") for end in way.values())]
+    content["connections"] = [*others, {"sender": before, "receiver": after}]
 
 
 @contextmanager
@@ -94,20 +81,8 @@ def _broken_encoder() -> Iterator[None]:
         yield
 
 
-PLANTED = {
-    # Relevance is held to the gate before the answer, and quotations of the demo shop have the full quality of 100.
-    "gate of the router": _with("retry_router", quality_threshold=101),
-    "relevance threshold": _with("evaluate_retrieval", threshold=0.995),
-    "verifier dropped": _without("verify"),
-}
-HARMLESS = {
-    "a threshold nearby": _with("evaluate_retrieval", threshold=0.452),
-}
-
-
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_regression_is_detected(name: str, base: Run, measured: Callable[..., Run]) -> None:
-    assert compare(base, measured(PLANTED[name])).regressed
+def test_a_dropped_verifier_is_detected(base: Run, measured: Callable[..., Run]) -> None:
+    assert compare(base, measured(_without_verifier)).regressed
 
 
 def test_a_broken_encoder_is_detected(base: Run, measured: Callable[..., Run]) -> None:
@@ -115,13 +90,7 @@ def test_a_broken_encoder_is_detected(base: Run, measured: Callable[..., Run]) -
         assert compare(base, measured()).regressed
 
 
-@pytest.mark.parametrize("name", HARMLESS)
-def test_noise_does_not_fail_the_comparison(name: str, base: Run, measured: Callable[..., Run]) -> None:
-    assert not compare(base, measured(HARMLESS[name])).regressed
-
-
-@pytest.mark.parametrize("concurrency", [1, 4])
-def test_the_same_state_differs_by_nothing(concurrency: int, base: Run, measured: Callable[..., Run]) -> None:
-    comparison = compare(base, measured(concurrency=concurrency))
+def test_the_same_state_differs_by_nothing(base: Run, measured: Callable[..., Run]) -> None:
+    comparison = compare(base, measured(concurrency=4))
     assert comparison.identical
     assert {one.change for one in comparison.differences} == {0.0}
