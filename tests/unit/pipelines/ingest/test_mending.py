@@ -98,7 +98,7 @@ def damage(request: pytest.FixtureRequest, library: Library, installation: Setti
     return word
 
 
-def test_a_damaged_index_is_refused_and_reported(damage: str, library: Library) -> None:
+def test_a_damaged_index_is_refused_and_written_anew(damage: str, library: Library) -> None:
     for _ in range(2):
         with pytest.raises(IndexDamaged):
             open_collection()
@@ -106,15 +106,13 @@ def test_a_damaged_index_is_refused_and_reported(damage: str, library: Library) 
     assert library.check() == Findings(damage=damage)
     with pytest.raises(IndexDamaged):
         open_collection()
-
-
-def test_a_damaged_index_is_written_anew(damage: str, library: Library) -> None:
     assert library.check(mend=True).damage == damage
     assert index.damaged() == 0
     check_consistent()
     assert library.check().clean
 
 
+@pytest.mark.parametrize("damage", ["lost", "segments_garbled"], indirect=True)
 def test_whoever_writes_next_repairs_first(damage: str, ingest: Ingest) -> None:
     assert ingest.run([article("c")]).healed
     check_consistent()
