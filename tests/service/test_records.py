@@ -68,27 +68,6 @@ def test_a_query_out_of_bounds_is_refused(acme: httpx.Client, operator: dict[str
     problem(acme.get("/audit", params=query, headers=operator), 422, "field_invalid")
 
 
-def test_gap_over_http_closes_once_it_is_answered(acme: httpx.Client, operator: dict[str, str]) -> None:
-    acme.post("/ask/run", json={"question": "Что означает код E404?"})
-
-    def gaps(status: str) -> list[dict[str, str]]:
-        groups = acme.get("/gaps", params={"status": status}, headers=operator).json()["groups"]
-        return [gap for group in groups for gap in group["gaps"] if gap["question"] == "Что означает код E404?"]
-
-    wait_until(lambda: bool(gaps("open")))
-    (gap,) = gaps("open")
-    path, closing = f"/gaps/{gap['gap_id']}", {"status": "closed"}
-    problem(acme.patch(path, json=closing, headers=operator), 409, "gap_unanswered")
-    assert len(gaps("open")) == 1
-    article = {"doc_id": "e404.md", "title": "Код E404", "text": "Код E404 означает, что сервер недоступен."}
-    assert acme.post("/ingest/run", json={"documents": [article]}).json()["added"] == 1
-    closed = acme.patch(path, json=closing, headers=operator).json()
-    assert (closed["status"], closed["reason"]) == ("closed", "no_relevant_context")
-    assert (gaps("open"), len(gaps("closed")), len(gaps("all"))) == ([], 1, 1)
-    problem(acme.patch(path, json={"status": "gone"}, headers=operator), 422, "field_invalid")
-    assert acme.delete("/documents/e404.md").is_success
-
-
 def test_an_answer_is_judged(acme: httpx.Client, operator: dict[str, str]) -> None:
     turn_id = acme.post("/ask/run", json={"question": "Что значит код E20?", "anonymous": True}).json()["turn_id"]
     wait_until(lambda: acme.get(f"/audit/{turn_id}", headers=operator).status_code == 200)
