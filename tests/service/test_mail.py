@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from email.message import EmailMessage
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,22 +23,24 @@ from tests.webhooks import wait_until
 TENANT, CUSTOMER = "posted", "ivan@example.ru"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def smtp() -> Iterator[MailServer]:
     with receiving_mail() as server:
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def mailbox() -> Iterator[MailFolder]:
     with holding_mail() as folder:
         yield folder
 
 
-@pytest.fixture
-def posted(tmp_path: Path, smtp: MailServer, mailbox: MailFolder) -> Iterator[tuple[Server, Settings]]:
+@pytest.fixture(scope="module")
+def posted(
+    tmp_path_factory: pytest.TempPathFactory, smtp: MailServer, mailbox: MailFolder
+) -> Iterator[tuple[Server, Settings]]:
     settings = Settings(
-        data_dir=tmp_path / "data",
+        data_dir=tmp_path_factory.mktemp("posted"),
         rate_limit_per_minute=0,
         smtp_host="127.0.0.1",
         smtp_port=smtp.port,
@@ -55,8 +56,17 @@ def posted(tmp_path: Path, smtp: MailServer, mailbox: MailFolder) -> Iterator[tu
         Registry().add(TENANT, locale="ru")
         with acting_as(Tenant(TENANT, "admin")):
             policy.change(email_after_minutes=0)
-        with serving(environment(settings)) as server:
-            yield server, settings
+    with serving(environment(settings)) as server:
+        yield server, settings
+
+
+@pytest.fixture(autouse=True)
+def _in_force(posted: tuple[Server, Settings], smtp: MailServer) -> Iterator[None]:
+    """Apply the settings of this service, not those of the folder, with no mail received yet."""
+    smtp.refusal = ""
+    smtp.received.clear()
+    with in_force(posted[1]):
+        yield
 
 
 def test_a_reply_and_its_answer_go_by_e_mail(
