@@ -236,7 +236,7 @@ def test_a_fault_of_what_searches_ends_as_declared(trial: Trial, searcher: Searc
 
 @pytest.mark.parametrize(
     "trial",
-    [trial for trial in trials() if trial.task in SEARCHING and trial.kind in SLOW],
+    [trial for trial in trials() if trial.task in SEARCHING and trial.kind in SLOW and not trial.later],
     ids=lambda trial: trial.name,
 )
 def test_a_slow_search_model_is_abandoned(trial: Trial, searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
