@@ -51,7 +51,7 @@ def phoenix(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     get_settings.cache_clear()
 
 
-def test_a_set_becomes_a_data_set_and_the_run_an_experiment_on_it(phoenix: Receiver) -> None:
+def test_a_run_becomes_an_experiment_with_traces_and_scores(phoenix: Receiver) -> None:
     (published,) = publish(RUN, lambda *done: None)
     assert (published.name, published.runs, published.traced) == ("shop", 2, 1)
     assert published.url.endswith("/datasets/D/compare?experimentId=E")
@@ -60,11 +60,6 @@ def test_a_set_becomes_a_data_set_and_the_run_an_experiment_on_it(phoenix: Recei
     assert (dataset["action"], dataset["name"], dataset["example_ids"]) == ("update", "opora shop", ["one", "two"])
     assert dataset["outputs"] == [{"answerable": True, "documents": ["returns.md"]}, {"answerable": False}]
     assert requests[2][1]["name"] == RUN.run_id
-
-
-def test_every_case_is_linked_to_its_trace_and_scored(phoenix: Receiver) -> None:
-    publish(RUN, lambda *done: None)
-    requests = received(phoenix)
     runs = [body for what, body in requests if what == "POST /v1/experiments/E/runs"]
     assert [(run["dataset_example_id"], run["trace_id"]) for run in runs] == [("N1", "a" * 32), ("N2", None)]
     scores = [(body["name"], body["result"]) for what, body in requests if what == "POST /v1/experiment_evaluations"]
