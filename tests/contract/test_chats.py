@@ -184,20 +184,6 @@ def test_the_hours_of_a_site_go_before_those_of_its_tenant(chat: Chat) -> None:
     assert sites.hours(site.key) == weekly
 
 
-def test_an_operators_reply_takes_over_and_shows_who_joined(chat: Chat) -> None:
-    store.hand_over(chat.chat_id, WANTED)
-    with acting_as(ANNA):
-        replied = store.reply(chat.chat_id, "Здравствуйте!", seen=1, name="Анна")
-        store.note(chat.chat_id, "постоянный клиент")
-    assert (replied.chat.state, replied.chat.assignee) == ("human", "anna")
-    assert lines(chat) == ["(queued)", "(joined)", "operator: Здравствуйте!"]
-    with acting_as(ANNA):
-        assert len(store.messages(chat.chat_id, notes=True)) == 4
-        store.hand_back(chat.chat_id)
-    assert lines(chat)[-1] == "(handed_back)"
-    assert store.post(chat.chat_id, "А где заказ?").chat.state == "bot"
-
-
 def test_of_two_operators_the_second_is_shown_what_the_first_has_written(chat: Chat) -> None:
     store.hand_over(chat.chat_id, WANTED)
     with acting_as(ANNA):
@@ -276,14 +262,6 @@ def test_what_an_operator_has_just_done_can_be_undone(chat: Chat, act: str) -> N
     assert lines(chat)[-1] == "(undone)"
     with acting_as(ANNA), pytest.raises(Conflict, match="nothing_to_undo"):
         undo.undo(chat.chat_id)
-
-
-def test_an_undone_end_is_no_reopening(chat: Chat) -> None:
-    operator()
-    with acting_as(ANNA):
-        store.resolve(chat.chat_id)
-        undone = undo.undo(chat.chat_id)
-    assert (undone.state, undone.assignee, undone.reopened, undone.resolved_at) == ("human", "anna", 0, None)
 
 
 def test_nobody_undoes_what_another_did_or_what_has_gone_on_since(chat: Chat) -> None:
