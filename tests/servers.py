@@ -10,7 +10,7 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from secrets import token_hex
@@ -67,6 +67,7 @@ def postgres(**options: str) -> Iterator[str]:
         data = place / "data"
         _run([initdb, "-D", data, "-U", "opora", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"])
         settings = {"listen_addresses": "", "unix_socket_directories": place, "fsync": "off", "max_connections": 60}
+        settings["autovacuum"] = "off"  # it would look at databases that live for the length of a test
         arguments = [part for name, value in (settings | options).items() for part in ("-c", f"{name}={value}")]
         with _running([server, "-D", data, *arguments], lambda: _accepts(place)):
             with psycopg.connect(host=str(place), user="opora", dbname="postgres", autocommit=True) as admin:
@@ -92,6 +93,71 @@ def own_database(server: str, template: str = "template1") -> Iterator[URL]:
         with admin.connect() as connection:
             connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
         admin.dispose()
+
+
+class EmptiedDatabase:
+    """A database that tests use one after the other: emptying it takes a fraction of the time of copying a template."""
+
+    def __init__(self, server: str, template: str) -> None:
+        self._server, self._template = server, template
+        self._stack = ExitStack()
+        self._url: URL | None = None
+        self._admin: psycopg.Connection | None = None
+        self._schema: object = None
+
+    @contextmanager
+    def lent(self) -> Iterator[URL]:
+        """Yield a URL of the database, empty. Later blocks get another database if this one changes its schema.
+
+        No two URLs are the same, because caches of the product go by it.
+        """
+        if self._url is None or self._admin is None:
+            self._url = self._stack.enter_context(own_database(self._server, self._template))
+            admin = make_url(self._server).set(drivername="postgresql", database=self._url.database)
+            # Open for long: a new connection would read the catalogue of all tables first.
+            self._admin = self._stack.enter_context(
+                psycopg.connect(admin.render_as_string(hide_password=False), autocommit=True)
+            )
+            self._schema = _emptied(self._admin)
+        try:
+            yield self._url.update_query_dict({"fallback_application_name": token_hex(8)})
+        finally:
+            if _emptied(self._admin) != self._schema:
+                self.drop()
+
+    def drop(self) -> None:
+        """Drop the database."""
+        self._stack.close()
+        self._url = self._admin = None
+
+
+def _emptied(admin: psycopg.Connection) -> object:
+    """End the other connections, delete all rows, and return the version and the number of columns."""
+    admin.execute(
+        "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    admin.execute(_EMPTY)
+    return admin.execute(_SCHEMA).fetchone()
+
+
+_EMPTY = """
+DO $$
+DECLARE one record;
+BEGIN
+    PERFORM set_config('session_replication_role', 'replica', true);  -- no foreign key is checked
+    FOR one IN SELECT oid::regclass AS name FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version' LOOP
+        EXECUTE format('DELETE FROM %s', one.name);
+    END LOOP;
+    PERFORM setval(seqrelid::regclass, seqstart, false) FROM pg_sequence;
+END $$
+"""
+_SCHEMA = """
+SELECT (SELECT string_agg(version_num, ' ') FROM alembic_version),
+    (SELECT count(*) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+     WHERE relnamespace = 'public'::regnamespace AND NOT attisdropped)
+"""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from tenants.storage import database
 from tenants.work import locks
 from tests import fake_qdrant, places
 from tests.fake_qdrant import FakeQdrant
-from tests.servers import absent, own_database
+from tests.servers import EmptiedDatabase, absent, own_database
 
 
 def _qdrant_url() -> str:
@@ -80,6 +80,14 @@ def migrated(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield url.database
 
 
+@pytest.fixture(scope="session")
+def emptied(postgres_url: str, migrated: str) -> Iterator[EmptiedDatabase]:
+    """A PostgreSQL database for one test after the other."""
+    database = EmptiedDatabase(postgres_url, migrated)
+    yield database
+    database.drop()
+
+
 @pytest.fixture(params=["sqlite", "postgresql", pytest.param("pgbouncer", marks=pytest.mark.chaos)])
 def records(
     request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch
@@ -88,7 +96,7 @@ def records(
     if request.param == "sqlite":
         yield installation
         return
-    with own_database(request.getfixturevalue("postgres_url"), request.getfixturevalue("migrated")) as url:
+    with request.getfixturevalue("emptied").lent() as url:
         used = request.getfixturevalue("pooled")(url) if request.param == "pgbouncer" else url
         monkeypatch.setenv("OPORA_DATABASE_URL", used.render_as_string(hide_password=False))
         get_settings.cache_clear()
