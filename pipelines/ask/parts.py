@@ -9,6 +9,7 @@ from components.decide.outcome import partly_answered
 from components.language.captions import innermost
 from components.language.words import stems
 from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Outcome, Passage, Turn
+from components.understand.followup import addresses_company, named
 from components.understand.parts import parts_of, sides_of, without_conjunction
 
 _SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
@@ -23,7 +24,8 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     names them all. A part that is covered beside an answered one, but has no answer by itself, is named as unsure: the
     section may say nothing about it. A comparison is in part answered, and no side is missing, if an offered section
     names them all. If no part is answered, the articles nearest to each of them are offered. A question that refers to
-    the one before it is a part only if the whole message has no answer.
+    the one before it is a part only if the whole message has no answer. A part with a topic of its own that has no
+    answer after the part before it is asked by itself, too.
 
     :param initial: the turn as it began.
     :param whole: the same, finished: the answer to the message as one question.
@@ -42,6 +44,9 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     history = initial.history
     for question in questions:
         part = run(replace(initial, question=question, history=history))
+        if part.outcome not in SHOWN and history is not initial.history and _has_topic(question):
+            alone = run(replace(initial, question=question))
+            part = alone if alone.outcome in SHOWN else part
         parts.append(part)
         history = (*history, Exchange(part.standalone_question or question, part.outcome or "failed"))
     are_answered = [part.outcome in SHOWN for part in parts]
@@ -56,6 +61,11 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     able = [one for one in (whole, *parts) if one.reply.articles and one.outcome in _NOT_ANSWERED]
     offering = able[0] if able and whole.outcome in _NOT_ANSWERED else whole
     return replace(whole, reply=replace(offering.reply, articles=_nearest([*parts, whole])))
+
+
+def _has_topic(question: str) -> bool:
+    """Return whether a question can be asked by itself: "where are you?" can, "how long does it take?" cannot."""
+    return bool(named(question)) or addresses_company(question)
 
 
 def _covers(answer: Turn, part: Turn) -> bool:

@@ -206,3 +206,17 @@ def test_topics_offered_after_a_plea_are_answered_when_chosen(engine: AskEngine,
     assert asked.reply.clarification
     for topic in asked.reply.clarification:
         assert talk(engine, locale, [plea, topic])[1].outcome in SHOWN, topic
+
+
+@pytest.mark.parametrize(
+    ("locale", "message", "expected"),
+    [
+        ("ru", "забыл пароль от личного кабинета? где мой заказ?", {"password_reset.md", "order_tracking.md"}),
+        ("en", "gift card not working at checkout and do bonus points expire?", {"gift_cards.md", "loyalty.md"}),
+    ],
+)
+def test_two_questions_are_answered_as_each_is_alone(
+    engine: AskEngine, locale: str, message: str, expected: set[str]
+) -> None:
+    (turn,) = talk(engine, locale, [message])
+    assert (turn.outcome, sources(turn)) == ("answered", expected)

@@ -46,6 +46,23 @@ def test_an_open_part_is_named_unless_the_answer_compares_it(question: str, miss
     assert joined.reply.suggestions == ("Гарантия",)
 
 
+@pytest.mark.parametrize(
+    ("second", "missing"), [("Где мой заказ", ()), ("И сколько это занимает", ("сколько это занимает",))]
+)
+def test_a_part_with_a_topic_is_also_asked_by_itself(second: str, missing: tuple[str, ...]) -> None:
+    question = f"Сколько весит «Компакт»? {second}?"
+
+    def run(part: Turn) -> Turn:
+        if part.history:
+            return refused(part.question)
+        return answered(part.question, MODELS if "Компакт" in part.question else DRYING)
+
+    joined = with_parts(turn(question), refused(question), run)
+    assert joined.draft is not None
+    assert joined.draft.missing == missing
+    assert [citation.passage for citation in joined.draft.citations][1:] == ([] if missing else [DRYING])
+
+
 def test_a_part_that_no_document_can_answer_is_filtered() -> None:
     def run(part: Turn) -> Turn:
         if "Компакт" in part.question:
