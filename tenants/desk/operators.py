@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import get_native_id
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -32,8 +32,9 @@ from tenants.storage.mapping import record_of, records
 from tenants.storage.tenant_session import TenantSession
 
 T = TypeVar("T")
-Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]
-TENANT_ROLES: tuple[Role, ...] = ("operator", "editor", "admin")
+TenantRole: TypeAlias = Literal["operator", "editor", "admin"]
+Role: TypeAlias = TenantRole | Literal["installation"]
+TENANT_ROLES: tuple[TenantRole, ...] = get_args(TenantRole)
 """From the least to the most privileged."""
 SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
     "operator": frozenset({"operate"}),

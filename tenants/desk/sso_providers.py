@@ -1,7 +1,7 @@
 """Identity provider of a tenant for signing in to the desk (OpenID Connect). Its secret is encrypted."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from tenants.accounts import settings_history
 from tenants.accounts.policy import Domain
 from tenants.core.validation import FrozenModel, validated
+from tenants.desk.operators import TenantRole
 from tenants.storage import database
 from tenants.storage.sealed import SealedText
 from tenants.storage.tables import Base, TenantKeyed
@@ -36,7 +37,6 @@ def _checked_issuer(issuer: str) -> str:
     return issuer
 
 
-TenantRole: TypeAlias = Literal["operator", "editor", "admin"]
 _Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 
 

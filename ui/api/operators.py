@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from pipelines.routes import OpenRouter
 from tenants.desk import operator_sessions, operators
-from tenants.desk.sso_providers import TenantRole
+from tenants.desk.operators import TenantRole
 from ui.passwords import Passwords
 
 _ALL, _ONE = "/operators", "/operators/{login}"

@@ -28,7 +28,8 @@ _VERIFYING = Pool("audit", 1, turns=1)
 router = OpenRouter("operate")
 
 
-def _in_utc(moment: datetime | None) -> datetime | None:
+def in_utc(moment: datetime | None) -> datetime | None:
+    """Return a moment in UTC, which is the zone of one without an offset. Raises `ValueError`."""
     if moment is None or moment.tzinfo is None:
         return moment and moment.replace(tzinfo=UTC)
     try:
@@ -37,7 +38,7 @@ def _in_utc(moment: datetime | None) -> datetime | None:
         raise ValueError("out of range") from out_of_range
 
 
-_Day = Annotated[datetime | None, AfterValidator(_in_utc), Query(description="ISO 8601; without an offset: UTC")]
+_Day = Annotated[datetime | None, AfterValidator(in_utc), Query(description="ISO 8601; without an offset: UTC")]
 _Before = Annotated[int | None, Query(ge=0, le=2**63 - 1)]
 _Limit = Annotated[int, Query(ge=1, le=500)]
 

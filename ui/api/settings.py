@@ -12,7 +12,8 @@ from tenants.accounts import policy, settings_history
 from tenants.accounts.policy import Policy
 from tenants.accounts.settings_history import Area, SettingChange
 from tenants.desk import sso_providers
-from tenants.desk.sso_providers import Provider, TenantRole
+from tenants.desk.operators import TenantRole
+from tenants.desk.sso_providers import Provider
 
 _POLICY, _SIGN_IN = "/settings/policy", "/settings/sign-in"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +21,7 @@ from tenants.knowledge.gap_groups import Group
 from tenants.privacy import erasures, persons
 from tenants.privacy.persons import Person
 from ui.api.gap import gap_as_json
-from ui.api.records import exported, summary, whole
+from ui.api.records import exported, in_utc, summary, whole
 from ui.cli.articles import articles_service
 from ui.cli.terminal import CommandGroup, print_json, texts, write_lines
 
@@ -93,7 +93,7 @@ def audit_export(
     kind: Annotated[str, typer.Option("--format", help=message("help.audit_format"))] = "jsonl",
     out: Annotated[Path | None, typer.Option("--out", help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
-    write_lines(exported(checked(kind), utc(since), utc(until)), out)
+    write_lines(exported(checked(kind), in_utc(since), in_utc(until)), out)
 
 
 def _print_erased(erased: dict[str, int]) -> None:
@@ -194,8 +194,8 @@ def selected(
     session: str | None = None,
 ) -> TurnQuery:
     return TurnQuery(
-        since=utc(since),
-        until=utc(until),
+        since=in_utc(since),
+        until=in_utc(until),
         outcome=outcome,
         reason=reason,
         document=document,
@@ -203,10 +203,6 @@ def selected(
         session_id=session,
         person=persons.digest(context.current().tenant_id, subject) if subject else None,
     )
-
-
-def utc(moment: datetime | None) -> datetime | None:
-    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _head(value: str) -> Head | None:

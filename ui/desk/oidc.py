@@ -37,8 +37,8 @@ from tenants.access.keys import Key, public_key
 from tenants.core import context
 from tenants.core.errors import Forbidden, InternalFault, Invalid, OporaError, TooLarge, TryAgain
 from tenants.desk import operators
-from tenants.desk.operators import TENANT_ROLES, Operator
-from tenants.desk.sso_providers import Provider, TenantRole
+from tenants.desk.operators import TENANT_ROLES, Operator, TenantRole
+from tenants.desk.sso_providers import Provider
 from tenants.storage.sealed import seal, unseal
 
 SECONDS_TO_SIGN_IN = 600
