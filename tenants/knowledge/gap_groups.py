@@ -3,17 +3,22 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from hashlib import sha256
 from operator import itemgetter
+from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
+from cachetools import LRUCache, cached
 
 from tenants.core import fairness
 from tenants.knowledge.gaps import Gap
 
 _ALIKE = 0.5
 """Minimum share of common stems (Jaccard) for two gaps to be grouped."""
+
+_MOST_PLACES = 100_000
+"""Gaps whose groups are kept, of all tenants together: 4 MB."""
 
 _Features: TypeAlias = tuple[str, tuple[str, ...], bytes | None]
 """Question, stems and vector of a gap, by which it is compared with others."""
@@ -59,7 +64,12 @@ def grouped(gaps: Iterable[Gap], alike: float | None = None, *, codes_of: _Codes
     return tuple(sorted(groups, key=lambda group: -group.count))
 
 
-@lru_cache(maxsize=8)
+def _digest(gaps: Sequence[_Features], alike: float | None, codes_of: _CodesOf) -> bytes:
+    """Return a key that keeps no question in memory, so that an erasure leaves nothing to erase here."""
+    return sha256(repr((gaps, alike, codes_of)).encode("utf-8", "surrogatepass")).digest()
+
+
+@cached(LRUCache(_MOST_PLACES, lambda groups: sum(map(len, groups))), _digest, Lock())
 def _places(gaps: Sequence[_Features], alike: float | None, codes_of: _CodesOf) -> Sequence[Sequence[int]]:
     """Return the places of each group's gaps. Readers of the same gaps, such as open pages, share the result."""
     return _Grouping(gaps, alike, codes_of).groups

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from sys import getrefcount
 
 import numpy as np
 import pytest
@@ -53,6 +54,21 @@ def test_questions_about_different_orders_are_one_group() -> None:
     numbers = ("ORD-4471820", "ORD-4471955", "W12345", "RR123456789RU")
     (group,) = grouped([gap(f"Где мой заказ {number}?", "заказ") for number in numbers])
     assert group.count == 4
+
+
+def test_grouping_keeps_no_question_in_memory() -> None:
+    """An erasure could not reach it."""
+    vector = np.array([1.0, 0.0], np.float32).tobytes()
+    before = getrefcount(vector)
+    grouped([replace(gap("Где мой ключ?", "ключ"), vector=vector)], 0.9)
+    assert getrefcount(vector) == before
+
+
+def test_readers_of_the_same_gaps_share_their_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [gap("Где мой ключ?", "ключ", "шкаф"), gap("Ключ от шкафа", "ключ", "шкаф")]
+    first = grouped(listed)
+    monkeypatch.setattr(gap_groups, "_Grouping", None)
+    assert grouped(listed) == first
 
 
 stems = st.sets(st.sampled_from("абвгд"), max_size=4)
