@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, case, delete, func, select, update
 
 from tenants.core import context
 from tenants.core.batches import batches
@@ -201,10 +201,12 @@ def assign(session: TenantSession, gap_ids: Sequence[str], article_id: str) -> N
 
 def put_vectors(vectors: Mapping[str, tuple[bytes, str]]) -> None:
     """Keep what questions mean, by gap: vector and what it was made of. Gaps that are gone meanwhile are ignored."""
+    values = {
+        column: case({gap_id: made[place] for gap_id, made in vectors.items()}, value=GapRow.gap_id)
+        for place, column in enumerate((GapRow.vector, GapRow.vector_of))
+    }
     with database.writing() as session:
-        for gap_id, (vector, vector_of) in vectors.items():
-            own = GapRow.gap_id == gap_id
-            session.execute(update(GapRow).where(own).values(vector=vector, vector_of=vector_of))
+        session.execute(update(GapRow).where(GapRow.gap_id.in_(vectors)).values(values))
 
 
 def count(session: TenantSession, misses: Sequence[RecordedMiss]) -> None:

@@ -225,6 +225,17 @@ def test_many_gaps_are_decided_by_few_statements(records: Settings) -> None:
     assert gaps.counts()["dismissed"] == 30
 
 
+def test_the_meanings_of_many_gaps_are_written_by_one_statement(records: Settings) -> None:
+    misses = [miss(f"Есть ли {number}?", str(number)) for number in range(30)]
+    store.append([entry("t1", at=AT, misses=misses)], records)
+    made = {gap.gap_id: (bytes([number]), f"made of {number}") for number, gap in enumerate(gaps.all())}
+    statements: list[object] = []
+    event.listen(database.engine(records), "after_cursor_execute", lambda *given: statements.append(given[2]))
+    gaps.put_vectors(made | {"gone": (b"", "")})
+    assert len([one for one in statements if "UPDATE gaps" in str(one)]) == 1
+    assert {gap.gap_id: (gap.vector, gap.vector_of) for gap in gaps.all()} == made
+
+
 def document(doc_id: str, *chunk_ids: str, status: str = "active", day: str = "2024-10-01") -> DocumentRecord:
     return DocumentRecord(doc_id, doc_id.upper(), doc_id, "hash", chunk_ids, day, status=status)
 
