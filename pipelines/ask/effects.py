@@ -28,6 +28,7 @@ from pipelines.ask.tracing.sender import Sender
 from pipelines.ask.tracing.trace import Trace
 from tenants.accounts import policy
 from tenants.accounts.hours import Hours
+from tenants.audit import store as audit
 from tenants.audit.recorder import Recorder
 from tenants.chats import conversation_memory, store
 from tenants.chats.conversation_memory import PastTurn
@@ -202,10 +203,12 @@ def _remember(ended: EndedTurn) -> None:
     if request.session_id is None or request.anonymous or turn.outcome is None:
         return
     question = mask(turn.standalone_question or turn.question)
+    person = current().key("person")
     try:
-        conversation_memory.remember(
-            request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ())
-        )
+        if not audit.is_forgotten(person, request.session_id, ended.asked_at):
+            conversation_memory.remember(
+                request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ())
+            )
     except Exception as error:
         log.error("turn %s is not remembered: %s", turn.turn_id, trail(error))
 

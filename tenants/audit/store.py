@@ -108,6 +108,13 @@ def forgotten() -> Sequence[tuple[TurnOwner, datetime]]:
         return _forgotten(session)
 
 
+def is_forgotten(person: str, session_id: str, at: datetime) -> bool:
+    """Return whether the turns of a person in a session of the tenant in context were erased after this moment."""
+    named = ErasureRow.person.in_(("", person)), ErasureRow.session_id.in_(("", session_id))
+    with database.reading() as session:
+        return any(at <= row.until for row in session.scalars(select(ErasureRow).where(*named)))
+
+
 def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: int, settings: Settings) -> None:
     """Record in the chain that the caller has published or withdrawn an article.
 

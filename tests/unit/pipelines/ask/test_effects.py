@@ -21,6 +21,8 @@ from tenants.audit.search import Record, TurnQuery
 from tenants.chats import conversation_memory
 from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import gaps
+from tenants.privacy import persons
+from tenants.privacy.persons import Person
 from tests.chats import all_tickets
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine
 
@@ -61,6 +63,17 @@ def test_what_follows_a_turn_depends_on_who_waits(client: ClientState) -> None:
     assert bool(gaps.all(None)) is awaited
     # The side that gives a turn up records that instead.
     assert len(records) == (0 if client == "given_up" else 1)
+
+
+def test_a_turn_that_ends_after_an_erasure_is_not_remembered() -> None:
+    def erased_meanwhile(turn: Turn) -> Turn:
+        persons.erase(Person(subject="anna"))
+        return handed_over(turn)
+
+    Ask(FakeEngine(erased_meanwhile)).answer(TALK)
+    assert conversations.recall("s-1") == ()
+    Ask(FakeEngine(handed_over)).answer(TALK)
+    assert len(conversations.recall("s-1")) == 1
 
 
 @pytest.mark.parametrize("contact", [None, "anna@mail.example"])
