@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import httpx
 import pytest
@@ -32,8 +33,8 @@ class Time:
     def __call__(self) -> float:
         return self.now
 
-    def _call_later(self, seconds: float, callback: Callable[[], None]) -> object:
-        self.later.append((self.now + seconds, callback))
+    def _call_later(self, seconds: float, callback: Callable[..., None], *given: object) -> object:
+        self.later.append((self.now + seconds, partial(callback, *given)))
         return callback
 
     def arrive(self, *subjects: str) -> list[Presence]:
@@ -99,6 +100,24 @@ async def test_who_comes_and_goes_is_announced_once_a_second(
     time.pass_by(3)
     assert time.said[-1].active is False
     assert not presence._PEOPLE, "nobody is remembered for ever"
+
+
+async def test_typing_is_announced_once_a_second(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    time = Time(monkeypatch)
+    with acting_as(Tenant(VICTIM, "v:1")):
+        for _ in range(60):
+            presence.typing("chat", "customer", active=True)
+        presence.typing("other chat", "customer", active=True)
+        assert [said.chat_id for said in time.said] == ["chat", "other chat"]
+        time.pass_by(1 + 0.1)
+        assert len(time.said) == 2
+        for active in (True, False):
+            presence.typing("chat", "customer", active=active)
+        assert len(time.said) == 3
+        time.pass_by(2 + 0.1)
+        assert [said.active for said in time.said] == [True, True, True, False]
+        time.pass_by(5 + 0.1)
+    assert not presence._TYPING
 
 
 def test_a_visitor_has_so_many_streams_at_once(server: Server, installation: Settings) -> None:

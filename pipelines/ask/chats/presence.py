@@ -4,7 +4,7 @@ Every process repeats that a person is present. Without a repeat they expire, fo
 new reader sends a roll call, so that it does not have to wait for the next repeat.
 
 Threat: hundreds of streams of one chat, each sending a roll call and answering all others. A process therefore
-announces a person once for all their streams, at most once a second.
+announces a person once for all their streams, at most once a second, and so it does with typing.
 """
 
 import asyncio
@@ -168,6 +168,10 @@ class _Person:
 _PEOPLE: dict[tuple[str, str, str, str], _Person] = {}
 
 
+_TYPING: dict[tuple[str, str, str, str], Announcement] = {}
+"""The latest notice of each person whose typing was announced a moment ago."""
+
+
 def _key(here: Announcement) -> tuple[str, str, str, str]:
     return here.tenant_id, here.chat_id, here.who, here.subject
 
@@ -220,7 +224,22 @@ class Presence:
 def typing(chat_id: str, who: Who, name: str = "", *, active: bool) -> None:
     """Announce to all readers of a chat that the caller is typing in it, or has stopped."""
     caller = context.current()
-    announce_soon(Announcement(caller.tenant_id, chat_id, "typing", who, name, active, subject=caller.subject))
+    _announce_typing(Announcement(caller.tenant_id, chat_id, "typing", who, name, active, subject=caller.subject))
+
+
+def _announce_typing(latest: Announcement) -> None:
+    """Announce at once; within `ROLL_SECONDS` of that, only note the latest state of the same person in the chat."""
+    is_soon = _key(latest) in _TYPING
+    _TYPING[_key(latest)] = latest
+    if not is_soon:
+        announce_soon(latest)
+        asyncio.get_running_loop().call_later(ROLL_SECONDS, _announce_change, latest)
+
+
+def _announce_change(announced: Announcement) -> None:
+    latest = _TYPING.pop(_key(announced))
+    if latest.active != announced.active:
+        _announce_typing(latest)
 
 
 def announce_soon(announcement: Announcement) -> None:
