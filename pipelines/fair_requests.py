@@ -88,7 +88,8 @@ class Reads:
         Large changes are made one after the other, always with pauses. So are searches, with pauses beside others only.
         """
         free, beside = (MOST_CHANGES, _CHANGES_BESIDE) if is_change else (MOST_READS, _READS_BESIDE)
-        turns = _Turns(Semaphore(1 if is_search else free), Semaphore(1 if is_large else beside))
+        alone = Semaphore(1)
+        turns = _Turns(alone, alone) if is_search else _Turns(Semaphore(free), Semaphore(1 if is_large else beside))
         key = (tenant_id, is_change, by_visitor, is_large, is_notice, is_search)
         has_others = partial(self.has_others, tenant_id)
         short = 0.0 if is_search else _SHORT_SECONDS
@@ -114,6 +115,7 @@ class Turn:
         self._pauses = pauses
         self._short = short
         self._held: Semaphore | None = None
+        self._is_beside = False
         self._began = 0.0
         self._start: Message | None = None
 
@@ -121,10 +123,11 @@ class Turn:
         """Wait for a turn."""
         _CURRENT.set(self)
         self._pauses = self._pauses or fairness.has_questions()
-        turn = self._turns.beside if self._pauses or self._has_others() else self._turns.free
+        self._is_beside = self._pauses or self._has_others()
+        turn = self._turns.beside if self._is_beside else self._turns.free
         await turn.acquire()
         self._held = turn
-        if self._waits and turn is self._turns.beside:
+        if self._waits and self._is_beside:
             await _let_questions_go_first()
         self._began = asyncio.get_running_loop().time()
 
@@ -132,7 +135,7 @@ class Turn:
         """Give the turn to another request."""
         if self._held is None:
             return
-        if self._held is self._turns.beside:
+        if self._is_beside:
             loop = asyncio.get_running_loop()
             took = loop.time() - self._began if self._began else 0.0
             pause = _PAUSE_SHARE * took if self._pauses or took > self._short else 0.0

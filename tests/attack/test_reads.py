@@ -164,6 +164,18 @@ async def test_searches_beside_another_tenant_pause_however_short(monkeypatch: p
     await wait_for(turns.turn_of("acme", is_search=True).begin(), 5)
 
 
+async def test_a_tenant_searches_once_at_a_time_also_when_another_comes() -> None:
+    turns = fair_requests.Reads()
+    first = turns.turn_of("mallory", is_search=True)
+    await wait_for(first.begin(), 5)
+    turns.note_request("acme")
+    turns.note_request("mallory")
+    with pytest.raises(TimeoutError):
+        await wait_for(turns.turn_of("mallory", is_search=True).begin(), 0.1)
+    first.end()
+    await wait_for(turns.turn_of("mallory", is_search=True).begin(), 5)
+
+
 def begun_searches(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
     """The searches of help centres that have begun, also those that wait for a turn."""
     begun = Counter[tuple[str, str]]()
