@@ -25,6 +25,8 @@ from settings import get_settings
 from tenants.core.errors import Invalid
 
 _KEYS = {"components", "connections", "max_runs_per_component", "metadata", "connection_type_validation"}
+# What a profile lacks when it is read without the pipeline below it.
+_OF_PROFILES = {"missing_type", "not_assembled", "not_a_mapping"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +295,8 @@ def main(arguments: list[str]) -> int:
         findings = lint_file(path)
         lines += [f"{path}: {finding.describe(locale)}" for finding in findings]
         is_pipeline = path.stem == path.resolve().parent.name
-        if findings and not is_pipeline and definition.base_of(path) is None:
+        is_profile = any(one.code in _OF_PROFILES or one.found == "remove" for one in findings)
+        if is_profile and not is_pipeline and definition.base_of(path) is None:
             lines.append(f"{path}: {text('lint.as_pipeline', locale)}")
         if not findings:
             sys.stdout.write(text("lint.clean", locale, path=str(path)) + "\n")

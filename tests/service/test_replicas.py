@@ -16,8 +16,8 @@ from evaluation.benchmarks.replicas import ACME, Installation, Stores
 from pipelines import background
 from tenants.accounts import policy
 from tenants.audit import search
-from tenants.chats import conversations
-from tenants.chats.conversations import PastTurn
+from tenants.chats import conversation_memory
+from tenants.chats.conversation_memory import PastTurn
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.desk import inbox
 from tenants.desk.inbox import Filter
@@ -212,11 +212,11 @@ def test_retention_may_run_several_times_at_once(installation: Installation, cap
     later = datetime.now(UTC) + timedelta(days=4_000)
     with acting_as(Tenant(ACME, "olga")):
         for number in range(2 * retention.AT_ONCE):
-            conversations.remember(f"old {number}", PastTurn("Где?", "answered"))
+            conversation_memory.remember(f"old {number}", PastTurn("Где?", "answered"))
     with ThreadPoolExecutor(4) as pool:
         for tidied in [pool.submit(background.tidy, Event(), later) for _ in range(4)]:
             tidied.result(PATIENCE_SECONDS)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
     with acting_as(Tenant(ACME, "olga")):
-        assert not any(conversations.recall(f"old {number}") for number in range(2 * retention.AT_ONCE))
+        assert not any(conversation_memory.recall(f"old {number}") for number in range(2 * retention.AT_ONCE))
         assert search.verify().faults == ()

@@ -260,7 +260,12 @@ def test_a_profile_in_another_folder_is_told_where_it_belongs(
     overlay = "connections: [{sender: rank.documents, receiver: expand.documents}]"
     pipeline = tmp_path / "own" / "own.yaml"
     pipeline.parent.mkdir()
-    for path, hints in ((tmp_path / "newest.yaml", 1), (pipeline, 0)):
-        path.write_text(overlay, encoding="utf-8")
+    misspelt = changed("init_parameters", "init_parametres")
+    for path, source, hints in (
+        (tmp_path / "newest.yaml", overlay, 1),
+        (pipeline, overlay, 0),
+        (tmp_path / "evaluators.yaml", misspelt, 0),
+    ):
+        path.write_text(source, encoding="utf-8")
         assert main([str(path)]) == 1
         assert capsys.readouterr().err.count("a profile has to be in a folder “profiles”") == hints

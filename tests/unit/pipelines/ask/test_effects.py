@@ -71,9 +71,9 @@ def test_a_turn_that_ends_after_an_erasure_is_not_remembered() -> None:
         return handed_over(turn)
 
     Ask(FakeEngine(erased_meanwhile)).answer(TALK)
-    assert conversations.recall("s-1") == ()
+    assert conversation_memory.recall("s-1") == ()
     Ask(FakeEngine(handed_over)).answer(TALK)
-    assert len(conversations.recall("s-1")) == 1
+    assert len(conversation_memory.recall("s-1")) == 1
 
 
 @pytest.mark.parametrize("contact", [None, "anna@mail.example"])
