@@ -138,8 +138,13 @@ class QueryTransformer:
         return "" if self._stands_alone(typed, completed) else completed
 
     def _readings(self, search: str, typed: str, history: list[Exchange]) -> list[str]:
-        """Return the message with the topic of the conversation, and by itself; empty without a topic."""
-        topic = "" if self.condenser is not None else last_topic(history)
+        """Return the message with the topic of the conversation, and by itself; empty without a topic.
+
+        An offered topic that the customer chose means what it says.
+        """
+        before = previous(history)
+        is_chosen = before is not None and typed in before.options
+        topic = "" if self.condenser is not None or is_chosen else last_topic(history)
         if not topic:
             return []
         # The last reply said that the knowledge base lacks the code.
