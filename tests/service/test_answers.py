@@ -72,3 +72,9 @@ def test_a_rate_limited_person_is_told_when_to_retry(anybody: httpx.Client, toke
     assert refused.headers["content-language"] == "en"
     assert 1 <= int(refused.headers["retry-after"]) <= 60
     assert send("boris").status_code == 200
+
+
+def test_a_key_belongs_to_one_request(acme: httpx.Client) -> None:
+    assert acme.post("/ask/run", json=ASK, headers={"Idempotency-Key": "k-3"}).status_code == 200
+    other = acme.post("/ask/run", json={**ASK, "locale": "en"}, headers={"Idempotency-Key": "k-3"})
+    problem(other, 422, "idempotency_key_reused")
