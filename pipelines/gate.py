@@ -153,7 +153,8 @@ class _GatedRequest:
         self._set_caller(self.gate.locale)
         code = "-"
         try:
-            await self._forward()
+            with self.opening:
+                await self._forward()
             if self.replacement is not None:
                 raise self.replacement
         except OporaError as error:
@@ -171,7 +172,6 @@ class _GatedRequest:
             code = InternalFault.code
             await self._refuse(InternalFault())
         finally:
-            self.opening.close()
             if self.held:
                 self.gate.in_progress.let_go(self.caller, self.held)
             spent = (perf_counter() - started) * 1_000

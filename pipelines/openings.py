@@ -22,6 +22,11 @@ _SHARE = 10
 
 _SECONDS_UNTIL_LESS = 5
 
+REFUSAL_SECONDS = 2.0
+"""Time over which refusals that come at once are spread: one takes about 1 ms of the event loop."""
+
+_REFUSALS = 1_000
+
 
 class Openings:
     """Belongs to the event loop."""
@@ -29,7 +34,7 @@ class Openings:
     def __init__(self) -> None:
         self._at_work: Counter[str] = Counter()
         self._lines: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        self._waiting = 0
+        self._waiting = self._refused = 0
 
     async def admit(self, address: str) -> AbstractContextManager[None]:
         """Wait until an opening from the address may begin. Returns the context in which it is at work.
@@ -37,6 +42,8 @@ class Openings:
         :raises RateLimited: too many wait already.
         """
         if len(self._lines.get(address, ())) * _SHARE >= WAITING - self._waiting:
+            self._refused = (self._refused + 1) % _REFUSALS
+            await asyncio.sleep(REFUSAL_SECONDS * self._refused / _REFUSALS)
             raise RateLimited(_SECONDS_UNTIL_LESS)
         admitted = asyncio.get_running_loop().create_future()
         self._lines[address].append(admitted)

@@ -136,7 +136,10 @@ class Upstream:
         self._used_at, self._loaded_by = monotonic(), -inf
 
 
-_UPSTREAMS: dict[tuple[str, ...], Upstream] = {}
+_MOST_PROVIDERS = 10_000
+"""Providers whose breakers and seats are kept. A tenant may change the address of a tool any number of times."""
+
+_UPSTREAMS: LRUCache[tuple[str, ...], Upstream] = LRUCache(_MOST_PROVIDERS)
 _LOCK = Lock()
 
 

@@ -74,7 +74,8 @@ def test_streams_that_go_on_are_declared_so(installation: Settings) -> None:
 async def refused(openings: Openings, address: str) -> bool:
     """Whether a further opening of an address is refused at once. Otherwise it waits in line."""
     opening = asyncio.ensure_future(openings.admit(address))
-    await asyncio.sleep(0)
+    for _ in range(3):
+        await asyncio.sleep(0)
     return opening.done() and isinstance(opening.exception(), RateLimited)
 
 
@@ -93,12 +94,23 @@ async def test_addresses_take_turns_to_open_streams() -> None:
     assert len(order) == 51
 
 
-async def test_few_openings_of_an_address_wait() -> None:
+async def test_few_openings_of_an_address_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openings_module, "REFUSAL_SECONDS", 0)
     openings = Openings()
     tenth = openings_module.WAITING // 10
     assert [await refused(openings, "crowd") for _ in range(2 * tenth)].count(False) <= tenth
     for number in range(50):
         assert not await refused(openings, f"neighbour {number}")
+
+
+async def test_refusals_that_come_at_once_are_spread() -> None:
+    openings = Openings()
+    crowd = [asyncio.ensure_future(openings.admit("crowd")) for _ in range(200)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not any(opening.done() and opening.exception() for opening in crowd)
+    for opening in crowd:
+        opening.cancel()
 
 
 async def test_an_opening_that_is_given_up_lets_others_go_on() -> None:
@@ -131,6 +143,7 @@ async def test_few_streams_are_opened_at_once_before_their_tokens_are_checked(mo
 
     monkeypatch.setattr(gate, "is_site_token", lambda _: True)
     monkeypatch.setattr(in_progress, "ANONYMOUS_BURST", 10_000)
+    monkeypatch.setattr(openings_module, "REFUSAL_SECONDS", 0)
     monkeypatch.setattr(
         "tests.unit.pipelines.test_gate.ROUTES", (Route("GET", "/events", scope="operate", follows=True),)
     )
@@ -145,6 +158,35 @@ async def test_few_streams_are_opened_at_once_before_their_tokens_are_checked(mo
     codes = await asyncio.gather(*(open_from(f"192.0.2.{number % 10}") for number in range(STREAMS * 6)))
     assert set(codes) <= {401, 429}
     assert max(counts) <= openings_module.AT_WORK
+
+
+async def test_refused_streams_that_are_paced_keep_no_other_from_opening(monkeypatch: pytest.MonkeyPatch) -> None:
+    paced, go = list[str](), asyncio.Event()
+
+    async def pace(_: InProgress, address: str) -> None:
+        paced.append(address)
+        await go.wait()
+
+    async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(InProgress, "pace", pace)
+    monkeypatch.setattr("tests.unit.pipelines.test_gate.ROUTES", (Route("GET", "/events", "operate", follows=True),))
+    guarded = gate_of(nothing)
+
+    async def open_from(number: int) -> int:
+        transport = httpx.ASGITransport(guarded, client=(f"192.0.2.{number}", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://opora", headers=bearer("bad")) as client:
+            return (await client.get("/events")).status_code
+
+    count = 2 * openings_module.AT_WORK
+    refusals = asyncio.gather(*(open_from(number) for number in range(count)))
+    async with asyncio.timeout(5):
+        while len(paced) < count:
+            await asyncio.sleep(0)
+    with await asyncio.wait_for(guarded.in_progress.openings.admit("neighbour"), 5):
+        go.set()
+        assert await refusals == [401] * count
 
 
 async def test_streams_read_a_change_once(installation: Settings) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.models import breaker as breakers
 from components.models.breaker import Breaker, Upstream, open_now, upstream
 from components.models.failures import ModelFailed
 from tests.clocks import Clock
@@ -182,6 +183,13 @@ def test_few_breakers_of_tenants_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
         with shared.call(f"tenant {number}"):
             pass
     assert len(shared.of_tenants) == 10
+
+
+def test_few_providers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breakers, "_UPSTREAMS", type(breakers._UPSTREAMS)(breakers._MOST_PROVIDERS))
+    for number in range(breakers._MOST_PROVIDERS + 1):
+        upstream(("tool", f"https://{number}.example"), failures=FAILURES, pause=PAUSE, concurrent=1)
+    assert len(breakers._UPSTREAMS) == breakers._MOST_PROVIDERS
 
 
 def fail_for(shared: Upstream, tenant_id: str) -> None:
