@@ -34,13 +34,13 @@ class Settings(BaseSettings):
         0,
         ge=0,
         le=300,
-        description="Seconds between SIGTERM, when `/readyz` begins to refuse, and the end of connections.",
+        description="Seconds from SIGTERM, when `/readyz` starts to return 503, to the end of connections.",
     )
     connections_per_address: int = Field(
         500,
         ge=0,
         le=100_000,
-        description="Open connections per address; 0: unlimited. Name a load balancer in `OPORA_TRUSTED_PROXIES`, too.",
+        description="Open connections per address; 0: unlimited. Also list a load balancer in `OPORA_TRUSTED_PROXIES`.",
     )
     public_url: str = Field(
         "", pattern=_ADDRESS, description="Address by which browsers reach the service; empty: taken from each request."
@@ -69,7 +69,10 @@ class Settings(BaseSettings):
         description="Collections on the Qdrant server: `own`, one per tenant; `tiered`: small tenants share one.",
     )
     shared_chunks: int = Field(
-        20_000, ge=1, le=1_000_000, description="Chunks up to which a tenant shares a collection (`tiered`)."
+        20_000,
+        ge=1,
+        le=1_000_000,
+        description="Maximum number of chunks of a tenant that shares a collection (`tiered`).",
     )
     qdrant_replicas: int = Field(1, ge=1, le=32, description="Replicas of a new collection in a Qdrant cluster.")
     qdrant_written_replicas: int = Field(
@@ -88,7 +91,7 @@ class Settings(BaseSettings):
         SecretStr(""), description="Passphrase of backups, or an age key; `opora backup` and `opora restore` need it."
     )
     erasure_journal: Path | None = Field(
-        None, description="File in which every erasure is noted for `opora restore`; empty: one in the data folder."
+        None, description="File that records every erasure for `opora restore`; empty: one in the data folder."
     )
     token_keys: SecretStr = Field(
         SecretStr(""),
@@ -111,19 +114,19 @@ class Settings(BaseSettings):
         5_000, ge=0, le=100_000_000, description="Questions per person per day; 0: unlimited."
     )
     visitor_sessions_per_minute: int = Field(
-        60, ge=0, le=1_000_000, description="Visitor tokens a minute per address; 0: off."
+        60, ge=0, le=1_000_000, description="Visitor tokens per minute and address; 0: unlimited."
     )
     site_sessions_per_minute: int = Field(
-        3_000, ge=0, le=100_000_000, description="Visitor tokens a minute per site; 0: off."
+        3_000, ge=0, le=100_000_000, description="Visitor tokens per minute and site; 0: unlimited."
     )
     chat_messages_per_minute: int = Field(
-        30, ge=0, le=1_000_000, description="Messages a minute of a customer in one chat; 0: off."
+        30, ge=0, le=1_000_000, description="Messages per minute of a customer in one chat; 0: unlimited."
     )
     sign_ins_per_minute: int = Field(
         5,
         ge=0,
         le=1_000_000,
-        description="Attempts a minute of an address to sign in as one operator; 0: off.",
+        description="Attempts per minute from one address to sign in as one operator; 0: unlimited.",
     )
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Maximum request body of a question.")
     max_upload_bytes: int = Field(
@@ -152,20 +155,20 @@ class Settings(BaseSettings):
         ge=0,
         le=10**13,
         description="Bytes of messages, webhook events and e-mails that a tenant's chats may write a day; 0: "
-        "unlimited. Customers' messages are refused from three quarters of it on.",
+        "unlimited. Customers' messages are refused at three quarters of it.",
     )
     disk_reserve_bytes: int = Field(
         500_000_000,
         ge=0,
         le=10**13,
-        description="Free bytes of the data folder's disk that ingesting and chats leave.",
+        description="Bytes on the data folder's disk that ingesting and chats leave free.",
     )
     watch_dir: Path | None = Field(
         None, description="Folder with one subfolder per tenant id, whose files are ingested as they change."
     )
     redis_url: SecretStr = Field(
         SecretStr(""),
-        description="URL of Redis or Valkey, through which replicas notify each other; several require it.",
+        description="URL of Redis or Valkey, through which replicas notify each other; required for several replicas.",
     )
     check_hour: int = Field(
         3, ge=-1, le=23, description="Hour (UTC) of the nightly check of every index against its documents; -1: never."
@@ -209,7 +212,7 @@ class Settings(BaseSettings):
     tool_networks: str = Field(
         "",
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",
-        description="Networks, such as 10.1.0.0/16, where tools and webhooks may be; empty: public addresses only.",
+        description="Networks, such as 10.1.0.0/16, that tools and webhooks may be in; empty: public addresses only.",
     )
     smtp_host: str = Field(
         "", description="Mail server that sends replies to customers and alerts; empty: no e-mail is sent."
@@ -228,7 +231,7 @@ class Settings(BaseSettings):
         description="Sender's address, that of the mailbox below; empty: `OPORA_SMTP_USER`.",
     )
     emails_per_hour: int = Field(
-        500, ge=1, description="E-mails that a tenant sends in an hour; further ones are sent later."
+        500, ge=1, description="E-mails that a tenant may send in an hour; the rest are sent later."
     )
     imap_host: str = Field(
         "", description="Server of the mailbox that customers' answers arrive in; empty: they are not read."
@@ -248,7 +251,7 @@ class Settings(BaseSettings):
     )
     metrics_token: SecretStr = Field(
         SecretStr(""),
-        description="Bearer token that opens `GET /metrics` to Prometheus; empty: there is no such route.",
+        description="Bearer token that Prometheus needs for `GET /metrics`; empty: there is no such route.",
     )
     log_format: str = Field("text", pattern="^(text|json)$", description="Lines of the log: `text` or `json`.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Minimum log level.")

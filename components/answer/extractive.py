@@ -34,15 +34,15 @@ _LISTED = re.compile(rf"\s*(?:{ITEM}\s|\||{FENCE})")
 class ExtractiveAnswerer(Nested):
     """Quote the section of the best document from its start, never cut inside a list, a table or code.
 
-    The best document is the first whose relevance is within `tie` of the highest: rankers settle near ties, and never
-    put forward a document that answers something else.
+    The best document is the first whose relevance is within `tie` of the highest: rankers decide near ties, but never
+    promote a document that answers something else.
 
-    A section that holds several headings is quoted from the one whose text covers most of the query; where several
-    cover as much of it by different words, each is quoted. If the query names codes, only the entries about them are
+    If a section has several headings, the quotation starts at the one whose text covers most of the query; if several
+    cover as much of it with different words, each is quoted. If the query names codes, only the entries about them are
     quoted. Sentences that propose a rejected approach are left out, and the draft names the approach.
 
-    :param limit: most characters of an answer; the rest is left to the article.
-    :param tie: how much less relevant than the most relevant document a higher-ranked one may be and still be quoted.
+    :param limit: maximum number of characters of an answer; the rest is left to the article.
+    :param tie: how much less relevant than the most relevant document a quoted, higher-ranked one may be.
 
     ```python
     ExtractiveAnswerer().run(query="E20", documents=documents)["answers"]

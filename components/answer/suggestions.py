@@ -27,9 +27,9 @@ _RELATED_FROM = 0.02
 class QuestionSuggester:
     """Suggest follow-up questions after an answer.
 
-    A suggestion is a heading of the documents that were found, or else of those that are cited, outside the answer.
-    It is kept if a search for it, by words and then by meaning too, leads to that document with enough certainty to
-    answer, and if it is understood without the conversation. If the search fails, nothing is suggested.
+    A suggestion is a heading of the documents that were found, or else of those that are cited, outside the answer. It
+    is kept if it is understood without the conversation, and if a search for it, by words and then also by meaning,
+    finds that document with enough certainty to answer. If the search fails, nothing is suggested.
 
     :param limit: suggestions at most.
     :param threshold: minimum probability that a search for the suggestion finds an answer.

@@ -44,8 +44,9 @@ class AnswerRules(Nested):
     """Rules for the answers of a pipeline; all apply unless listed in `allow`.
 
     :param allow: rules that are not applied (`links`, `personal_data`, `instructions`, `language`).
-    :param few_letters: a sentence of fewer letters may be a name, a command or a code, which have no language.
-    :param prompts: the folder of the prompts that are not repeated, below the folder of pipelines.
+    :param few_letters: a sentence with fewer letters may be a name, a command or a code, and its language is not
+        checked.
+    :param prompts: the folder of the prompts that answers must not repeat, inside the folder of pipelines.
     """
 
     def __init__(self, allow: list[str] | None = None, few_letters: int = 16, prompts: str = FOLDER) -> None:

@@ -65,13 +65,13 @@ _INTRODUCED = frozenset({"greeting", "about_assistant"})
 class OutcomeComposer:
     """Collect what the steps have found in one `Turn`, decide its outcome, and write the reply.
 
-    Every input but the question is optional: a step that did not run sends nothing. A blocked question and a fixed
-    intent decide by themselves. An accepted answer is shown: `answered` if it closes the question, `partially_answered`
-    with what is missing if it does not. Without one the turn is refused, or clarified if the question fits several
-    things and was not clarified before. A turn without an answer offers the nearest sections to read. Nothing bypasses
-    `AnswerGuard`.
+    Every input but the question is optional: a step that did not run sends nothing. A blocked question or a fixed
+    intent alone decides the outcome. An accepted answer is shown: `answered` if it closes the question,
+    `partially_answered` with what is missing if it does not. Without one, the turn is refused, or clarified if the
+    question fits several things and was not clarified before. A turn without an answer offers the nearest sections to
+    read. Nothing bypasses `AnswerGuard`.
 
-    :param articles_from: minimum probability that a section answers, for it to be offered as an article.
+    :param articles_from: minimum probability that a section answers for it to be offered as an article.
     :param any_from: minimum probability of the likeliest article; below it, none is offered. Of 600 everyday messages
         to the demo shops, 8 had only such articles, which answered one of them at most.
     :param near_from: minimum probability of the first article; below it, the reply doubts that the articles hold an
@@ -81,13 +81,13 @@ class OutcomeComposer:
     :param likely_from: minimum probability of the first article for the outcome `low_confidence` instead of a refusal.
         If the first article leads clearly (`leads`), the outcome is the same, but the reply says that the article
         probably answers, and offers fewer.
-    :param alone_from: minimum confidence in a quotation for a short message that leads elsewhere with the question
-        before it. Of 45 such messages to the demo shops, two had less; both were answered as if they were about another
-        thing.
+    :param alone_from: minimum confidence in a quotation for a short message that leads elsewhere together with the
+        question before it. Of 45 such messages to the demo shops, two had less; both were answered as if they were
+        about something else.
     :param clarify_from: minimum adequacy to clarify about sections that are not headed by the question.
-    :param clarify_words: most content words of a question that is clarified.
-    :param options: most topics offered for clarification.
-    :param topics: finds what to offer to a customer who has not said what the matter is.
+    :param clarify_words: maximum number of content words of a question that is clarified.
+    :param options: maximum number of topics offered for clarification.
+    :param topics: finds topics for a customer who has not said what the problem is.
     :param guard: the rules applied to every answer; None: all rules.
     """
 

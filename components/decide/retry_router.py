@@ -16,15 +16,15 @@ _WORTH: Mapping[Answerability, int] = {"fully": 3, "partially": 2, "unknown": 1,
 
 @component
 class RetryRouter:
-    """Decide by facts, then by how far the answer goes, then by the budget.
+    """Decide by the facts, then by how complete the answer is, then by the budget.
 
     An answer with at least one supported claim that answers the question or a part of it is accepted: `auto`. The
-    verifier has dropped what is not supported, and the reply says what stays open. Another pass is made if an answer to
-    a part leaves something open, the budget allows one and this pass found something new. If nothing supported is left,
+    verifier has dropped unsupported claims, and the reply says what stays open. Another pass is made if an answer to a
+    part leaves something open, the budget allows one and this pass found something new. If nothing supported is left,
     or the answer is about something else, the route is `human`.
 
-    The best answer of all passes goes on: a verified one first, then by gates passed, by how far it answers, by
-    quality.
+    The best answer of all passes is passed on: a verified one first, then by the gates passed, by how completely it
+    answers, and by quality.
 
     :param quality_threshold: minimum quality, 1..100, of a full answer.
     :param factuality_threshold: minimum percentage of drafted claims that are supported in a full answer.

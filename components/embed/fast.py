@@ -50,24 +50,24 @@ _TOKENS = 512
 
 @dataclass(eq=False)
 class FastEmbedder(Nested):
-    """Embeds by a model that fastembed knows by name, or by any other ONNX model when `file` says where it is.
+    """Embed with a model that fastembed knows by name, or with any other ONNX model if `file` is set.
 
     Components that name the same model share it. It is loaded at first use, which takes seconds.
 
     :param model: name, such as `intfloat/multilingual-e5-small`.
-    :param dimensions: numbers of a vector.
-    :param question_prefix: what the model wants before a question, such as `"query: "`.
-    :param passage_prefix: what it wants before a passage, such as `"passage: "`.
+    :param dimensions: length of a vector.
+    :param question_prefix: prefix that the model expects before a question, such as `"query: "`.
+    :param passage_prefix: prefix that it expects before a passage, such as `"passage: "`.
     :param file: the ONNX file in the model's folder, such as `onnx/model_int8.onnx`; empty for fastembed's
         default.
-    :param pooling: how that file's token vectors become one; only with `file`.
+    :param pooling: how the token vectors of that file's model are combined; only with `file`.
     :param cache_dir: folder of models; empty for that of the settings.
-    :param offline: never fetch anything: the model's files must be there.
-    :param threads: of one computation; None for one to each core.
-    :param batch: the most passages computed at once; of long ones it is fewer.
+    :param offline: never fetch anything: the model's files must already be there.
+    :param threads: number of threads of one computation; None for one per core.
+    :param batch: maximum number of passages computed at once; fewer if they are long.
     :param passage_length: characters of a passage that are read, title and heading among them; None for all that the
         model takes. Longer ones are no easier to find by one vector, and take longer.
-    :param required: False: where the files are missing, an index is made without dense vectors.
+    :param required: False: if the files are missing, an index is built without dense vectors.
     """
 
     model: str

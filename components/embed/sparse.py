@@ -15,7 +15,7 @@ from tenants.index import open_collection
 class SparseTextEmbedder:
     """Encode a question for `QdrantSparseEmbeddingRetriever` or `QdrantHybridRetriever`.
 
-    The settings are those of the index in force of the tenant in context, so a rebuild needs no change here.
+    The settings are those of the current index of the tenant in context, so a rebuild needs no change here.
 
     ```python
     SparseTextEmbedder().run("Can I return a gift?")["sparse_embedding"]

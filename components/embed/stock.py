@@ -14,17 +14,17 @@ from tenants.core.points import Dense
 
 @dataclass(eq=False)
 class StockEmbedder(Nested):
-    """Embeds by two Haystack embedders of the same model.
+    """Embed with two Haystack embedders of the same model.
 
     They bring their own timeout and retries. Give both a timeout in which the server can load the model: Ollama aborts
     a load that no client waits for any more (https://github.com/ollama/ollama/pull/4638).
 
     :param passages_by: a document embedder.
     :param questions_by: a text embedder.
-    :param model: name of what both compute; another name is another space.
-    :param dimensions: numbers of a vector.
-    :param patience: seconds that a question waits for its vector. After that it is searched by words, and the call goes
-        on in the background.
+    :param model: name of the vector space of both; another name is another space.
+    :param dimensions: length of a vector.
+    :param patience: seconds that a question waits for its vector. After that it is searched by words, and the call
+        continues in the background.
     """
 
     passages_by: DocumentEmbedder

@@ -14,8 +14,8 @@ class IndexTextEmbedder:
 
     Uses the embedder that encoded the tenant's index. Any other text embedder of the same model serves as well.
 
-    The embedding is empty if the index has no dense vectors or the embedder fails. A hybrid search on our document
-    stores then goes by words, and a failure leaves the turn degraded (`embedder`).
+    The embedding is empty if the index has no dense vectors or the embedder fails. A hybrid search in Opora's document
+    stores then uses words only, and after a failure the turn is degraded (`embedder`).
 
     ```python
     IndexTextEmbedder().run("Can I return a gift?")["embedding"]

@@ -43,7 +43,7 @@ class Changed(Frozen):
 
 @component
 class ChangeDetector:
-    """Passes on the articles that are new to the tenant in context or differ from its records.
+    """Pass on the articles that are new to the tenant in context or differ from its records.
 
     Files are compared by their bytes, so an unchanged one is not parsed again.
     """
@@ -54,8 +54,8 @@ class ChangeDetector:
     ) -> dict[str, list[Changed] | list[Refusal] | int]:
         """Compare each article with the records. A second article with the same id is refused: `doc_id_duplicate`.
 
-        :param recipe: names the way documents are processed; under another one every document counts as changed.
-        :param seen: what the run has met before; unchanged documents are noted there.
+        :param recipe: identifies how documents are processed; with another recipe, every document counts as changed.
+        :param seen: the documents that the run has already met; unchanged ones are added to it.
         """
         hashes = [content_hash(article, recipe) for article in articles]
         doc_ids_by_hash = stored_documents.doc_ids_by_content_hash(hashes)

@@ -21,9 +21,9 @@ _DEFAULTS = ("trust", "status", "priority", "source_type", "evidence_tier", "pro
 
 @component
 class ChunkEnricher:
-    """Gives every chunk its metadata. What came with the document wins over the defaults set here.
+    """Give every chunk its metadata. The document's own metadata override the defaults set here.
 
-    :param trust: of documents that do not say: `accepted` (canonical), `auto` or `raw`.
+    :param trust: trust of documents that do not set it: `accepted` (canonical), `auto` or `raw`.
     :param status: `active`, `superseded`, `deprecated` or `archived`.
     :param priority: 0–100.
     :param source_type: what kind of source it is, for filtering.

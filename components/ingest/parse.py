@@ -28,7 +28,7 @@ _MAX_URL_LENGTH = 2_000
 
 @component
 class ArticleParser:
-    """Reads files of every format, and articles in JSON Lines.
+    """Read files of every format, and articles in JSON Lines.
 
     A file's `doc_id` is its path unless its front matter names another. Formats that need a library are read in a
     sandbox.
@@ -44,7 +44,8 @@ class ArticleParser:
     def run(self, changed: list[Changed], seen: SeenDocuments) -> dict[str, list[Revision] | list[Refusal] | int]:
         """Parse raw articles and validate all. An unusable one is refused with its location; the others continue.
 
-        :param seen: what the run has met before. A second document of the same id is refused: `doc_id_duplicate`.
+        :param seen: the documents that the run has already met. A second document of the same id is refused:
+            `doc_id_duplicate`.
         """
         revisions: list[Revision] = []
         refusals: list[Refusal] = []

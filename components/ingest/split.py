@@ -23,15 +23,15 @@ class Split(TypedDict):
 
 @component
 class DocumentSplitter:
-    """Cuts documents into chunks at headings, then paragraphs, then sentences.
+    """Split documents into chunks at headings, then paragraphs, then sentences.
 
-    A chunk belongs to one heading path, which is kept apart from its text. Lists with their introduction, tables, code
-    and code entries ("E20 — …") stay whole up to `max_tokens`; a longer table is cut between rows with its header
-    repeated.
+    A chunk belongs to one heading path, which is stored separately from its text. Lists with their introduction,
+    tables, code and code entries ("E20 — …") stay whole up to `max_tokens`; a longer table is cut between rows with its
+    header repeated.
 
     :param min_tokens: a chunk is closed at the first end of a paragraph from here on.
-    :param max_tokens: the most a chunk holds, overlap included.
-    :param overlap_tokens: what the next chunk of the same section repeats, in whole sentences.
+    :param max_tokens: maximum number of tokens of a chunk, overlap included.
+    :param overlap_tokens: number of tokens that the next chunk of the same section repeats, in whole sentences.
     :param fragment_tokens: smaller chunks are merged with a neighbour, except under the heading of a code.
     """
 

@@ -61,7 +61,7 @@ class WriteCounts(Frozen):
 
 @component
 class ChunkWriter:
-    """Brings the stored chunks of documents in line with their new revisions.
+    """Update the stored chunks of documents to match their new revisions.
 
     :param encoder: the settings (`components.language.encoder_settings`) for a tenant's first chunks. A tenant that
         has chunks keeps the settings they were encoded with until its index is rebuilt.

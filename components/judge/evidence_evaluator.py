@@ -48,7 +48,7 @@ class RetrievalEvaluator:
         """Return exactly one of `enough`, `retry` and `refuse`, and the `gate`.
 
         :param documents: the accepted evidence, best first.
-        :param adequacy: how far it answers, 0..1.
+        :param adequacy: how well the evidence answers, 0..1.
         :param missing: what to search for in another pass.
         :param attempt: the number of this pass, from 1.
         :param grew: whether this pass found documents that no earlier pass had found.

@@ -19,18 +19,18 @@ GRADER = "grader"
 
 @component
 class DocGrader:
-    """Grade every document YES or NO, and say how far the accepted ones answer together.
+    """Grade every document YES or NO, and estimate how well the accepted ones answer together.
 
-    The local judge says YES from `threshold` upwards, by the probability that the ranker left in `meta["relevance"]`;
-    adequacy is the highest of these. A document about a code that the query names is accepted, too. If any document is
-    accepted, so is the best one. For the qualities in `model_for` a model grades what the local judge accepted, all in
+    The local judge says YES if the probability that the ranker stored in `meta["relevance"]` is at least `threshold`;
+    adequacy is the highest of these. A document about a code that the query names is also accepted. If any document is
+    accepted, so is the best one. For the qualities in `model_for`, a model grades what the local judge accepted, all in
     one call; documents that it has graded in an earlier pass keep their grade. If the model fails, the local grades
     apply and the turn is degraded (`grader`).
 
     Identifiers are exact: if the query names codes and no accepted document holds any of them, adequacy is 0.
 
     :param threshold: minimum probability for YES.
-    :param depth: documents accepted at most.
+    :param depth: maximum number of accepted documents.
     :param judge: the model that grades; None for the local judge alone.
     :param model_for: qualities for which the model grades.
 

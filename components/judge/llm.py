@@ -36,7 +36,7 @@ class Grades:
 
 
 class LlmJudge(Nested):
-    """Judge by language models; every method is one call, two when the first reply is not a valid form.
+    """Judge with language models; every method makes one call, or two if the first reply is invalid.
 
     :param models: the models asked.
     """

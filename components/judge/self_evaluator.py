@@ -32,13 +32,14 @@ NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, 0.0)
 
 @component
 class SelfEvaluator:
-    """Score an answer against the question: how far it answers, its relevance, its quality, and what it leaves open.
+    """Score an answer against the question: how completely it answers, its relevance, its quality, and what it leaves
+    open.
 
     A model reads the question, the answer and what its writer left open, never the passages: whether the claims are
-    true is `FactVerifier`'s question. A quotation is worth as much as the judge's probability that its section
-    answers. Below `quote_threshold` it answers nothing, nor does a section that mentions only in passing what is
-    asked about. Any other leaves open the codes and the names that it does not hold. If the model fails, the answer
-    counts as not evaluated, and the turn is degraded (`self_evaluator`).
+    true is `FactVerifier`'s question. A quotation is scored by the judge's probability that its section answers. Below
+    `quote_threshold`, it answers nothing, nor does a section that mentions the subject only in passing. Any other
+    quotation leaves open the codes and names that it does not contain. If the model fails, the answer counts as not
+    evaluated, and the turn is degraded (`self_evaluator`).
 
     :param judge: the model that evaluates; None to go by the evidence alone.
     :param quote_threshold: minimum adequacy of the evidence for a quotation to count as an answer.
@@ -70,8 +71,8 @@ class SelfEvaluator:
         :param query: the standalone question.
         :param adequacy: probability (0..1) that the evidence answers.
         :param history: the conversation so far, oldest first.
-        :param standalone: the message completed from it; empty if it was complete.
-        :param question: the customer's words, which a model reads, too: spelling correction may have changed a name.
+        :param standalone: the message completed from the conversation; empty if it was complete.
+        :param question: the customer's words, which a model also reads: spelling correction may have changed a name.
         """
         draft = to_draft(answers[0]) if answers else Draft("", (), ())
         if draft.quoted and answers[0].documents:

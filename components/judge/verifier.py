@@ -27,18 +27,17 @@ _STEP = re.compile(r"\s*\d+[.)]")
 class FactVerifier:
     """Check the claims of an answer and drop those that nothing supports, before anyone sees them.
 
-    A quotation is supported if its passage holds it word for word. Any other claim is put before the model, all in one
-    call; without a model only quotations are supported. A claim is dropped unseen if it cites nothing, is longer than a
-    statement can be, names an identifier or a number that no source holds, names a code that the
-    question asks about and no document holds, or proposes a rejected approach, in its own
-    words or, as the same call of the model says, in others. These are the approaches close to
-    the question and those close to a sentence of the draft. A draft that loses its opening or a step of a procedure
-    is marked as truncated. If the model fails, the claims stay, factuality is 0 with the status `failed`, and the turn
-    is degraded (`verifier`).
+    A quotation is supported if its passage contains it word for word. The model judges all other claims, in one call;
+    without a model, only quotations are supported. A claim is dropped without a judgement if it cites nothing, is too
+    long for a statement, names an identifier or a number that no source contains, names a code that the question asks
+    about and no document contains, or proposes a rejected approach in the words in which it was rejected. In the same
+    call, the model finds proposals in other words. It gets the approaches close to the question and those close to a
+    sentence of the draft. A draft that loses its opening or a step of a procedure is marked as truncated. If the model
+    fails, the claims stay, factuality is 0 with the status `failed`, and the turn is degraded (`verifier`).
 
     :param judge: the model that verifies; None to accept quotations alone.
-    :param max_claims: claims put before the model at most, besides quotations; the rest is dropped.
-    :param max_rejected: rejected approaches near the draft that are put before the model, besides the question's.
+    :param max_claims: maximum number of claims that the model judges, besides quotations; the rest are dropped.
+    :param max_rejected: rejected approaches close to the draft that the model gets, besides the question's.
 
     ```python
     FactVerifier().run(answers=answers)["answers"]

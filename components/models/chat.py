@@ -19,8 +19,8 @@ class ChatModels(Nested):
     """The models of a pipeline: a fast one, a strong one, and a fallback for when both fail.
 
     A call goes to the requested tier, then to the other, then to `fallback`; those not configured are skipped. It never
-    takes longer than `timeout`, nor than the turn has left. A model that failed `failures` times in a row is skipped
-    for `pause` seconds, by every component of this process that uses the same model at the same address.
+    takes longer than `timeout` or the remaining time of the turn. A model that failed `failures` times in a row is
+    skipped for `pause` seconds, by every component of this process that uses the same model at the same address.
 
     Haystack 3.4's `FallbackChatGenerator` cannot be this chain: it goes on to the next model after any exception, so
     also when a client has left or when half a reply has been streamed; it leaves time limits to the generators, whose
@@ -28,18 +28,18 @@ class ChatModels(Nested):
     different ways; and its `RuntimeError` keeps neither the outcome nor which model failed how.
 
     :param fast: any Haystack chat generator.
-    :param strong: another one, for complex questions and thorough answers.
-    :param fallback: another one, preferably of another provider.
-    :param timeout: most seconds of one call.
-    :param loading: most seconds until the first token when a local model was not called for five minutes and may have
-        to be loaded first. Timeouts meanwhile do not count as failures. The generator's own `timeout` must be as long.
-        Ollama's generator takes `keep_alive`, which keeps the model in memory: `keep_alive: 30m`.
+    :param strong: another generator, for complex questions and thorough answers.
+    :param fallback: another generator, preferably of another provider.
+    :param timeout: maximum number of seconds of one call.
+    :param loading: maximum number of seconds until the first token if a local model was not called for five minutes and
+        may have to be loaded first. Timeouts during that time do not count as failures. The generator's own `timeout`
+        must be as long. Ollama's generator takes `keep_alive`, which keeps the model in memory: `keep_alive: 30m`.
     :param failures: consecutive failures that open the circuit.
     :param pause: seconds until one call may try again.
-    :param concurrent: calls of one model at once; further ones wait, and tenants take turns.
+    :param concurrent: calls of one model at once; the rest wait, and tenants take turns.
     :param prices: US dollars for a million tokens in and out, by model: `{gpt-5-mini: [0.25, 2.0]}`.
     :param schema_arguments: how a JSON schema is passed to a generator that differs from Ollama's and OpenAI's:
-        `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` where it takes none.
+        `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` if it takes none.
     :param prompts: the folder of the prompts, below the folder of pipelines.
     :param without_examples: names of prompts that are sent without their example turns. Small models need those;
         capable ones follow the rules and the schema.

@@ -16,10 +16,10 @@ from components.serialisation import Nested
 
 @component
 class SharedChatGenerator(Nested):
-    """Asks the models of the profile, so that their limits, prices and pauses hold for a component of Haystack's too.
+    """Call the profile's models, so that their limits, prices and pauses also apply to one of Haystack's components.
 
-    :param models: who is asked; the fast one first.
-    :param step: how traces and costs name the call.
+    :param models: the models called, the fast one first.
+    :param step: name of the call in traces and costs.
     :param schema: the JSON schema of the replies; None for text.
     """
 

@@ -22,8 +22,9 @@ class NearDuplicateFilter:
     never duplicates, and an active document is never dropped for an outdated one. Documents of an earlier pass stay, so
     that evidence never shrinks.
 
-    :param distance: bits up to which the lower-ranked document is dropped.
-    :param max_per_document: most chunks kept of one source document; those that name a code of the query come on top.
+    :param distance: maximum number of different bits for the lower-ranked document to be dropped.
+    :param max_per_document: maximum number of chunks kept of one source document; those that name a code of the query
+        are kept in addition.
     """
 
     def __init__(self, distance: int = 4, max_per_document: int = 3) -> None:

@@ -25,20 +25,20 @@ _STEP = re.compile(r"^(\d{1,3})[.)] ", re.MULTILINE)
 
 @component
 class SectionExpander:
-    """Replace each of the best chunks by the section it belongs to, or by its whole document where that is short.
+    """Replace each of the best chunks by its section, or by its whole document if that is short.
 
     Lower-ranked chunks get less text around them, so that more sections fit.
 
-    Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
-    and in order; so do two excerpts of it that adjoin. A section that is too long is cut around its best chunk, if
-    possible not within a procedure; `meta["begins_earlier"]` and `meta["continues"]` say so. With `with_opening`, it
-    may be as long as a procedure to include its start, which says what it is about, or at least its first chunk;
-    `meta["gap"]` is where chunks between are left out. No document is added once `budget` is spent. The chunks around
-    a hit are named in its metadata; one of an older index that names none passes unchanged. If the sections cannot be
-    read, so do all, and the turn is degraded (`section`).
+    Chunks of one section become one document with the score and metadata of the best of them, so evidence is read
+    once and in order; so do two adjoining excerpts of one section. A section that is too long is cut around its
+    best chunk, if possible not within a procedure; `meta["begins_earlier"]` and `meta["continues"]` say so. With
+    `with_opening`, it may be as long as a procedure to include its start, which says what it is about, or at least
+    its first chunk; `meta["gap"]` is where chunks between are left out. No document is added once `budget` is
+    spent. The chunks around a hit are named in its metadata; one of an older index that names none passes
+    unchanged. If the sections cannot be read, all chunks pass unchanged, and the turn is degraded (`section`).
 
     :param budget: tokens of all documents together.
-    :param section_tokens: tokens of one section at most, unless a procedure is longer.
+    :param section_tokens: maximum number of tokens of one section, unless a procedure is longer.
     :param procedure_tokens: tokens of a procedure that is taken whole.
     :param document_chunks: chunks of a document that is short enough to be taken whole, 4 at most.
     :param whole_sections: number of best sections that may be this long; all by default.
@@ -46,7 +46,7 @@ class SectionExpander:
     :param opening_tokens: up to this length, an opening is read with the chunk after it, because it says what the
         first section is about.
     :param with_opening: whether a section that is taken whole keeps its first chunk if it has to be cut.
-    :param top_k: sections returned at most.
+    :param top_k: maximum number of sections returned.
 
     ```python
     SectionExpander(budget=3_000).run(documents=ranked)["documents"]

@@ -13,9 +13,9 @@ from components.retrieve.probe import Probe
 class ContextRetriever:
     """Find the sections that a message may be about if it is read with or without the conversation before it.
 
-    "Four days now" means little by itself. Its section is found by the question before it. These sections are offered
-    to read beside those of the query and are never quoted as an answer: only the customer knows which reading is right.
-    If the search fails, nothing is offered and the turn is degraded (`in_context`).
+    "Four days now" means little by itself, but together with the question before it, its section can be found. These
+    sections are offered in addition to those for the query, and are never quoted as an answer: only the customer knows
+    which reading is right. If the search fails, nothing is offered and the turn is degraded (`in_context`).
 
     :param probe: searches for each reading.
 

@@ -28,13 +28,14 @@ class EvidenceContext:
     """Find what an answer needs besides its evidence: related documents, rejected approaches, contradictions.
 
     Contradictions are those that were found when documents changed. If two documents of the evidence contradict each
-    other, the more trusted one goes first, or the newer one if both are trusted alike. A tenant without any of this
-    costs a look-up in memory and no query. If the other documents cannot be read, the turn goes on without them and is
-    degraded (`related`).
+    other, the more trusted one goes first, or the newer one if both are trusted equally. For a tenant that has none of
+    these, this costs a look-up in memory and no query. If the other documents cannot be read, the turn goes on without
+    them and is degraded (`related`).
 
     :param max_edges: edges followed from the documents of the evidence, heaviest first.
-    :param min_coverage: share of the question's words that a rejected approach must cover, unless its cosine suffices.
-    :param min_cosine: minimum cosine of the question and a rejected approach, where the index has vectors.
+    :param min_coverage: share of the question's words that a rejected approach must cover, unless its cosine is high
+        enough.
+    :param min_cosine: minimum cosine of the question and a rejected approach, if the index has vectors.
     :param max_rejected: rejected approaches, best first.
     :param max_conflicts: contradictions of the evidence, those of the best document first.
     :param retriever: finds the best passage of a related document; its weights should be those of the pipeline.

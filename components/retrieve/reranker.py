@@ -18,22 +18,22 @@ _PRIORITY_STEP = 0.001
 
 @component
 class FeatureRanker:
-    """Order documents by the probability that they answer the query and the trust their source has earned.
+    """Order documents by the probability that they answer the query, and by the trust in their source.
 
     The probability is that of `components.judge.relevance`, compared among all documents; it is stored in
     `meta["relevance"]` and its evidence in `meta["scores"]`. Trust: a superseded or deprecated document loses 0.40, an
     archived one 0.60; each of 100 priority points adds 0.001; curated and accepted documents gain and raw ones lose
-    0.02. All of it times `trust_weight`, so that trust settles near ties and never outweighs relevance.
+    0.02. The sum is multiplied by `trust_weight`, so that trust decides near ties and never outweighs relevance.
 
-    Cosines count if the index was encoded by the encoder that the judge was fitted for. Any other one finds documents,
-    which are then judged by their words.
+    Cosines count if the index was encoded by the encoder that the judge was fitted for. With any other encoder, the
+    documents that it finds are judged by their words.
 
     :param trust_weight: factor on the trust part; 0 ignores trust.
-    :param with_search: order by the sum of three ranks: the one by the above, the one in the search and the one by
-        meaning alone, if the index has vectors. The judge says best what may be quoted; a model reads a dozen sections,
-        and the orders together find more: of 107 questions about VK Cloud, 89 have the best passage in the prompt, 85
-        without the third.
-    :param top_k: documents returned at most; None: all.
+    :param with_search: order by the sum of three ranks: the one described above, the one in the search and the one by
+        meaning alone, if the index has vectors. The judge alone is best for choosing what to quote; a model reads a
+        dozen sections, and the orders together find more: of 107 questions about VK Cloud, 89 have the best passage in
+        the prompt, 85 without the third.
+    :param top_k: maximum number of documents returned; None: all.
 
     ```python
     FeatureRanker(top_k=5).run(query="warranty period", documents=documents)["documents"]

@@ -41,14 +41,15 @@ class TenantRetriever(Nested):
     words of an article. The parts of the score stay visible in `meta["scores"]`. A superseded document has
     the status `superseded`.
 
-    An index that holds dense vectors is searched with the embedder that encoded it, so switching models changes nothing
-    here. `meta["scores"]["cosine"]` is then the cosine (-1..1) of `query` and passage for every passage, whichever
-    vector found it. If a query cannot be embedded, keyword search takes over and the turn is degraded (`embedder`).
+    An index with dense vectors is searched with the embedder that encoded it, so a change of models has no effect
+    before a rebuild. `meta["scores"]["cosine"]` is then the cosine (-1..1) of `query` and passage for every passage,
+    whichever vector found it. If a query cannot be embedded, keyword search takes over and the turn is degraded
+    (`embedder`).
 
-    :param dense_share: share of the dense vector in the fused score, where there is one; the rest is the sparse one's.
+    :param dense_share: share of the dense vector, if there is one, in the fused score; the sparse vector has the rest.
         0 searches by words alone.
     :param candidates: hits taken from each vector and query.
-    :param top_k: documents returned at most.
+    :param top_k: maximum number of documents returned.
     :param cache_size: searches cached until the index changes; 0 disables the cache.
     :param failures: failures of the embedder in a row until it is skipped.
     :param pause: seconds for which it is skipped.
@@ -90,7 +91,7 @@ class TenantRetriever(Nested):
         :param query: the standalone question, which documents are compared with.
         :param variants: further texts to search for; their hits count half.
         :param queries: the same in a later pass.
-        :param filters: a Haystack filter, as `haystack_filters` makes it.
+        :param filters: a Haystack filter, as `haystack_filters` builds it.
         :returns: `documents`, best first, and `cached`: whether every search came from the cache.
         """
         conditions = to_conditions(filters)

@@ -28,10 +28,10 @@ class ToolForm(Form):
 
 
 class LlmToolChooser(Nested):
-    """Asks a language model which tool answers, and with which arguments.
+    """Ask a language model which tool answers, and with which arguments.
 
-    What it says is held to the tool's schema and to the question: a value that is not written there, and none of those
-    that the schema lists, is an invention, and nothing is asked.
+    Its choice is checked against the tool's schema and the question. If a value is neither in the question nor listed
+    in the schema, the model has invented it, and no tool is called.
 
     :param models: the models asked, always the `fast` one.
     """

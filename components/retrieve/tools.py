@@ -72,10 +72,10 @@ class ToolSearch(Nested):
     A tool is called if the evidence is not sufficient, or if the question names something by an argument, such as an
     order number, that the evidence does not contain. A tool that fails leaves the turn degraded (`tools`).
 
-    :param chooser: a model that chooses where no description covers enough; None for none.
-    :param adequacy_threshold: adequacy from which on evidence is sufficient.
+    :param chooser: a model that chooses if no description covers enough; None for no model.
+    :param adequacy_threshold: minimum adequacy of sufficient evidence.
     :param min_fit: share of the question, arguments left out, that a tool's description must cover.
-    :param min_relevance: from which on a tool's answer is evidence.
+    :param min_relevance: minimum relevance for a tool's answer to count as evidence.
     :param max_tools: tools called for one question, best fit first.
     :param failures: consecutive failures after which a tool is skipped.
     :param pause: seconds for which it is skipped.

@@ -12,8 +12,8 @@ from components.understand.parts import parts_of
 class ComplexityClassifier:
     """Mark a question `simple`, `complex` or `unknown`. It is complex if it is long, asks several things or compares.
 
-    :param simple_words: most content words of a simple question.
-    :param complex_words: minimum number of content words of a complex one.
+    :param simple_words: maximum number of content words of a simple question.
+    :param complex_words: minimum number of content words of a complex question.
     """
 
     def __init__(self, simple_words: int = 8, complex_words: int = 25) -> None:
@@ -24,7 +24,7 @@ class ComplexityClassifier:
     def run(self, query: str, question: str = "") -> dict[str, str]:
         """Return the `complexity` of the query, and the `query` unchanged, so that this step fits into the loop.
 
-        :param question: the customer's words, which decide if they are given.
+        :param question: the customer's words; if set, these decide.
         """
         return {"query": query, "complexity": self._classify(clean(question or query))}
 

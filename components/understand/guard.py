@@ -28,8 +28,8 @@ class _Pattern(Protocol):
 class Guard:
     """Block prompt injection and abuse of the assistant, in Russian and English.
 
-    :param patterns: path of a YAML file with `words` and `patterns` by category, in the syntax of RE2; None for the one
-        that ships.
+    :param patterns: path of a YAML file with `words` and `patterns` by category, in the syntax of RE2; None for Opora's
+        own file.
     :param allow: categories that are let through (`override`, `persona`, `extraction`, `foreign_data`, `markup`).
     """
 

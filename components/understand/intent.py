@@ -117,25 +117,26 @@ _UNCLEAR: frozenset[Intent] = frozenset({"answerable", "nonsense", "irrelevant",
 
 @component
 class IntentClassifier(Nested):
-    """Passes questions that a document could answer and settles all others.
+    """Let questions through that a document could answer, and recognise all other messages.
 
-    In doubt a message is answerable: another intent needs at least its threshold of probability. A wrong keyboard
-    layout and Russian in Latin letters are repaired first. A follow-up that says little by itself is completed from
-    the conversation. A plea that names nothing is settled too, with the intent `answerable`. A message that names a
-    code is neither a plea nor off topic, and one in the words of the knowledge base is never off topic.
+    If in doubt, a message is answerable: for any other intent, the probability must reach a threshold. A wrong keyboard
+    layout and Russian in Latin letters are repaired first. A follow-up that says little by itself is completed from the
+    conversation. A plea that names nothing is also recognised, with the intent `answerable`. A message that names a
+    code is neither a plea nor off topic, and a message in the words of the knowledge base is never off topic.
 
-    A message of lower probability is let through with a `doubt`, the intent that it has if the knowledge base has no
-    match for it. Where messages have vectors, the doubt is any intent but that of a question, by the mean of two
-    models: one by words, one by meaning. By words alone it is only that the message is off topic.
+    A message with a lower probability is let through with a `doubt`: the intent that it has if the knowledge base has
+    no match for it. If messages have vectors, the doubt may be any intent but that of a question, by the mean of two
+    models: one by words, one by meaning. Without vectors, the only doubt is that the message is off topic.
 
     :param threshold: minimum probability (0..1) of any intent but `answerable`.
-    :param thresholds: the same for single intents. Above 1 switches one off.
+    :param thresholds: the same for single intents; a value above 1 turns an intent off.
     :param doubt_from: minimum probability of a doubt by words alone.
-    :param tone_from: the same by both models. Of 800 everyday messages to the demo shops, 11 without an answer or a
-        near article reach 0.65, and the articles answer one of them; from 0.55 to 0.65 they answer about half.
-    :param plea_from: the same of a plea, the reply to which asks what happened.
-    :param familiar_from: minimum share of a message's words that the knowledge base has, by rarity, from which on it is
-        not off topic. In the demo shops the words of off-topic messages reach 0.59.
+    :param tone_from: the same for a doubt by both models. Of 800 everyday messages to the demo shops, 11 without an
+        answer or a near article reach 0.65, and the articles answer one of them; from 0.55 to 0.65 they answer about
+        half.
+    :param plea_from: the same for a plea, to which the reply asks what happened.
+    :param familiar_from: minimum share of a message's words, weighted by rarity, that the knowledge base has, for the
+        message not to be off topic. In the demo shops, the words of off-topic messages reach 0.59.
     """
 
     def __init__(

@@ -20,15 +20,15 @@ class QueriesForm(Form):
 
 
 class LlmQueryWriter(Nested):
-    """Asks a language model for queries in the words of a help article.
+    """Ask a language model for queries in the words of a help article.
 
-    A query, or a passage, with a code or a number that the question does not hold is left out: it would find another
+    A query or a passage with a code or a number that the question does not contain is left out: it would find another
     error or another tariff.
 
     :param models: the models asked, always the `fast` one.
-    :param hyde: whether to write a passage such as the missing article might hold and search with it too
+    :param hyde: whether to also write a passage that the missing article might contain, and search with it
         (hypothetical document embeddings, Gao et al. 2022).
-    :param max_queries: queries written at most.
+    :param max_queries: maximum number of queries written.
     """
 
     def __init__(self, models: ChatModels, hyde: bool = False, max_queries: int = 3) -> None:

@@ -16,11 +16,11 @@ REWRITER = "rewriter"
 class QueryRewriter:
     """Turn missing topics into search queries, or report that no search is needed.
 
-    Without a writer the missing topics are the queries. With one, a model words them as a help article would. If the
-    model fails, the topics themselves are searched and the turn is degraded (`rewriter`).
+    Without a writer, the missing topics are the queries. With one, a model rewrites them in the words of a help
+    article. If the model fails, the topics themselves are searched and the turn is degraded (`rewriter`).
 
-    :param max_queries: queries of one pass at most.
-    :param writer: the model that words the queries; None for none.
+    :param max_queries: maximum number of queries in one pass.
+    :param writer: the model that writes the queries; None for no model.
 
     ```python
     QueryRewriter().run(query="return and delivery", missing=["delivery price"], attempt=1, documents=[])

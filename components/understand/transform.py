@@ -44,23 +44,24 @@ _PARTS = re.compile(r"[^\W\d_]+|\d+")
 class QueryTransformer:
     """Resolve follow-ups, repair typing, apply the tenant's synonyms; codes, amounts and names are never changed.
 
-    A question that leans on the conversation is completed from it: by the condenser if there is one, else by rules. A
-    question whose words are strange to the knowledge base is repaired (wrong keyboard layout, Latin letters, typing
-    errors). The words as typed are searched beside the repaired ones, and so is each question of several.
+    A question that depends on the conversation is completed from it: by the condenser if there is one, otherwise by
+    rules. A question with words that are unknown to the knowledge base is repaired (wrong keyboard layout, Latin
+    letters, typing errors). The words as typed are searched in addition to the repaired ones, and so is each part of a
+    message with several questions.
 
-    `readings` are other ways to understand a message of a conversation: with the question before it, and by itself. A
-    condenser settles this, so it leaves none.
+    `readings` are other ways to understand a message of a conversation: with the question before it, and by itself.
+    With a condenser, which decides between them, this list is empty.
 
-    A question is `absent` if it names codes and the knowledge base holds none of them, unless `codes_may_differ`.
+    A question is `absent` if it names codes and the knowledge base contains none of them, unless `codes_may_differ`.
 
     :param recovery: whether to repair questions.
-    :param max_variants: further texts searched beside the query.
-    :param turns: earlier questions that a follow-up may lean on.
+    :param max_variants: maximum number of further texts to search for.
+    :param turns: number of earlier questions that a follow-up may refer to.
     :param condenser: a model that rewrites follow-ups; None for rules.
     :param tools: the tenant's tools, which may know codes that the knowledge base lacks.
-    :param codes_may_differ: whether to search for a code that the knowledge base lacks, too. A model understands that
-        "TLS1.1" is no code, or that an article spells it in another way.
-    :param probe: tells whether a short question is a new topic, by the reading that is answered better.
+    :param codes_may_differ: whether to search even for a code that the knowledge base lacks. A model understands that
+        "TLS1.1" is not a code, or that an article spells it differently.
+    :param probe: decides whether a short question is a new topic, by the reading with the better answer.
 
     ```python
     QueryTransformer().run(question="and for the E20?", history=history)["query"]
@@ -94,7 +95,7 @@ class QueryTransformer:
         """Return `query`, its `variants` and other `readings`, or `absent` codes; always what was `understood`.
 
         :param history: the conversation so far, oldest first.
-        :param context: the product or page that the customer looks at; searched with the question.
+        :param context: the product or page that the customer is looking at; searched with the question.
         """
         terms = lexicon.current()
         typed = to_the_point(clean(question).strip())

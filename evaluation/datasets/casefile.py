@@ -15,25 +15,27 @@ LONGEST_QUESTION = 2_000
 class CaseRow(FrozenModel):
     """A line of a case file. `docs/develop/evaluation.md` shows the same table; a test keeps the two equal."""
 
-    id: str = Field(min_length=1, max_length=200, description="Unique in the file; pairs the case with earlier runs.")
-    question: str = Field(min_length=1, max_length=LONGEST_QUESTION, description="What the visitor asks.")
-    locale: str = Field("", pattern="^(ru|en)?$", description="Language of the reply; the tenant's own when empty.")
-    history: tuple[str, ...] = Field((), description="What the visitor asked before in the same conversation.")
-    expected_outcome: Outcome | None = Field(None, description="How the turn has to end, such as `answered`.")
-    expected_reason: Reason | None = Field(None, description="The `refusal_reason` that a refusal has to give.")
-    answerable: bool | None = Field(
-        None, description="Whether the knowledge base holds the answer. Without it, `expected_outcome` decides."
+    id: str = Field(min_length=1, max_length=200, description="Unique in the file; identifies the case across runs.")
+    question: str = Field(min_length=1, max_length=LONGEST_QUESTION, description="The customer's question.")
+    locale: str = Field("", pattern="^(ru|en)?$", description="Language of the reply; the tenant's if left out.")
+    history: tuple[str, ...] = Field((), description="The customer's earlier questions in the same conversation.")
+    expected_outcome: Outcome | None = Field(
+        None, description="The outcome that the turn must have, such as `answered`."
     )
-    expected_intents: tuple[Intent, ...] = Field((), description="Intents, one of which has to be recognised.")
-    gold_doc_ids: tuple[str, ...] = Field((), description="The documents that answer it, all of them.")
-    gold_spans: tuple[str, ...] = Field((), description="Equally good wordings of the answer; one has to be shown.")
-    gold_answer: str = Field("", description="A whole right answer, for readers of the report and for evaluators.")
+    expected_reason: Reason | None = Field(None, description="The `refusal_reason` that a refusal must give.")
+    answerable: bool | None = Field(
+        None, description="Whether the knowledge base contains the answer. If left out, `expected_outcome` decides."
+    )
+    expected_intents: tuple[Intent, ...] = Field((), description="Intents, one of which must be recognised.")
+    gold_doc_ids: tuple[str, ...] = Field((), description="All documents that answer the question.")
+    gold_spans: tuple[str, ...] = Field((), description="Equally good wordings of the answer; one must be shown.")
+    gold_answer: str = Field("", description="A complete right answer, for readers of the report and for evaluators.")
     must_contain: tuple[str, ...] = Field((), description="Wordings that must all appear in the shown text.")
     must_not_contain: tuple[str, ...] = Field((), description="Wordings that must not appear in the shown text.")
     category: str = Field("", description="Groups the cases of a report.")
-    tags: tuple[str, ...] = Field((), description="Free labels; `--tag` picks by them.")
+    tags: tuple[str, ...] = Field((), description="Free labels; `--tag` selects by them.")
     vertical: str = Field("", description="The line of business, such as `retail`.")
-    sealed: bool = Field(False, description="Kept apart: measured with `--sealed` only, never tuned to.")
+    sealed: bool = Field(False, description="Held out: measured with `--sealed` only, never used for tuning.")
 
     def to_case(self) -> Case:
         own_names = {"id", "gold_doc_ids", "expected_outcome", "expected_reason", "expected_intents", "answerable"}

@@ -100,7 +100,7 @@ class AskRequest(FrozenModel):
     filters: AskFilters | None = None
     anonymous: StrictBool = False
     context: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = Field(
-        None, description="The product or page that the customer looks at; resolves questions that name no product."
+        None, description="Product or page that the customer is viewing; resolves questions that name no product."
     )
     contact: Contact | None = Field(
         None, description="How a member of staff can reach the customer: an e-mail address or a phone number."

@@ -30,7 +30,7 @@ _WORKING = Pool("uploads", 4, turns=2)
 
 
 async def receive(request: Request) -> Response:
-    """Take files and answer 202 with the job that will ingest them, once they and it are on disk."""
+    """Accept files, and return 202 with the job that will ingest them once the files and the job are on disk."""
     body = json.dumps(await take(request), ensure_ascii=False)
     return Response(body, HTTPStatus.ACCEPTED, media_type="application/json")
 

@@ -59,7 +59,8 @@ class Hours(FrozenModel):
     )
     holidays: Annotated[tuple[date, ...], Field(max_length=400)] = Field((), description="Days that are closed.")
     away: dict[Literal["ru", "en"], _Line] = Field(
-        default_factory=dict, description="What customers read while nobody is there, before the next opening."
+        default_factory=dict,
+        description="What customers read outside the opening hours, before the time of the next opening.",
     )
 
     def at(self, moment: datetime) -> Opening:

@@ -38,8 +38,8 @@ MAX_FILE_SIZE = 20_000_000
 class Policy(FrozenModel):
     """Every field is bounded, and its default is the careful one."""
 
-    name: Text = Field("Opora", description="What the assistant calls the company.")
-    locale: Literal["ru", "en"] = Field("ru", description="Language when the request names none.")
+    name: Text = Field("Opora", description="Name that the assistant uses for the company.")
+    locale: Literal["ru", "en"] = Field("ru", description="Language if the request names none.")
     approved_offers: dict[str, Text] = Field(
         default_factory=dict,
         description="Offers the assistant may make, by risk (`cancellation`); one under `cancellation/order refund` is "
@@ -80,7 +80,7 @@ class Policy(FrozenModel):
         2, description="Questions in a row without an answer or an article before a person is called; 0: never."
     )
     hours: Hours | None = Field(
-        None, description="When people answer, unless a site has hours of its own; `opora chat hours` shows an example."
+        None, description="When people answer, unless a site has its own hours; `opora chat hours` shows an example."
     )
     chat_tools: Literal["nobody", "identified", "everyone"] = Field(
         "nobody",
@@ -92,13 +92,13 @@ class Policy(FrozenModel):
         description="Minutes a chat waits for a person before the assistant answers again; 0: until one takes it.",
     )
     chat_file_bytes: Annotated[int, Field(ge=0, le=MAX_FILE_SIZE)] = Field(
-        5_000_000, description="Bytes of a file that a customer may send in a chat; 0: none."
+        5_000_000, description="Maximum size in bytes of a file that a customer sends in a chat; 0: no files."
     )
     chat_files: Annotated[int, Field(ge=0, le=1_000)] = Field(
-        20, description="Files that a customer may send in one chat."
+        20, description="Maximum number of files that a customer sends in one chat."
     )
     chat_storage_bytes: Annotated[int, Field(ge=0, le=10**13)] = Field(
-        2_000_000_000, description="Bytes that the files of all chats may take together."
+        2_000_000_000, description="Maximum total size in bytes of the files in all chats."
     )
     chat_file_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         396, description="Days to keep the files of chats; the default is 13 months."
@@ -108,7 +108,7 @@ class Policy(FrozenModel):
         description="Days to keep a chat after its last message, unless a customer is waiting in it; empty: no limit.",
     )
     audit_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
-        None, description="Days to keep turns in the audit; overrides the installation's."
+        None, description="Days to keep turns in the audit; overrides the installation's setting."
     )
     email_replies: bool = Field(
         True,
@@ -130,13 +130,15 @@ class Policy(FrozenModel):
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
     )
-    profile: ProfileName | Literal[""] = Field("", description="Profile that answers; empty: the installation's.")
+    profile: ProfileName | Literal[""] = Field(
+        "", description="Profile that answers questions; empty: the installation's."
+    )
     streaming: Literal["verified", "optimistic"] = Field(
         "verified",
-        description="Stream an answer once its sentences are verified, or while it is written, taken back if need be.",
+        description="When to stream an answer: once its sentences are verified, or already while it is written.",
     )
     spend_cap_usd_per_day: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        None, description="Daily limit on the cost of language models; beyond it, answers only quote documents."
+        None, description="Daily limit in US dollars on language models; beyond it, answers only quote documents."
     )
     evaluation_hour: Annotated[int, Field(ge=0, le=23)] | None = Field(
         3, description="Hour at which the tenant's own evaluation questions are asked, every night; empty: never."
@@ -146,8 +148,8 @@ class Policy(FrozenModel):
         description="Send questions, prompts, passages and answers to the trace server and keep prompts in the audit, "
         "without personal data.",
     )
-    rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
-    rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
+    rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's limit; 0: unlimited.")
+    rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's limit; 0: unlimited.")
 
     def topics(self, locale: str) -> str:
         """Return what the assistant answers questions about, as a phrase of this language; empty if it is not set."""

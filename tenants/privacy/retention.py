@@ -88,17 +88,17 @@ def _ticket_days() -> timedelta:
     return timedelta(days=get_settings().ticket_days)
 
 
-_TENANT = "as long as the tenant"
-_DOCUMENT = "as long as its document"
-_TURN = "with its turn, or until the person is erased"
+_TENANT = "as long as the tenant exists"
+_DOCUMENT = "as long as the document exists"
+_TURN = "as long as the turn, or until the person is erased"
 _AUDIT = "`OPORA_AUDIT_DAYS`, or the policy's `audit_days`"
-_CHAT = "with its chat"
+_CHAT = "as long as the chat"
 _ASKED = exists().where(GapAskingRow.tenant_id == GapRow.tenant_id, GapAskingRow.gap_id == GapRow.gap_id)
 
 RULES: Mapping[str, Rule] = {
     "tenants": Rule("until `opora tenant remove`"),
-    "documents": Rule("until it is removed, also from its source"),
-    "document_versions": Rule("the newest ten of a document"),
+    "documents": Rule("until it is removed, in Opora or at its source"),
+    "document_versions": Rule("the newest ten of each document"),
     "edges": Rule(_DOCUMENT),
     "rejected": Rule(_DOCUMENT),
     "agreements": Rule(_DOCUMENT),
@@ -106,11 +106,11 @@ RULES: Mapping[str, Rule] = {
     "document_votes": Rule(_DOCUMENT),
     "articles": Rule("until it is removed; an unpublished one from a chat, until the person is erased"),
     "tools": Rule("until it is removed"),
-    "generations": Rule("the one in use and the one before it"),
-    "lexicon_parts": Rule("as long as its generation"),
+    "generations": Rule("the current one and the one before it"),
+    "lexicon_parts": Rule("as long as the generation exists"),
     "lexicon_states": Rule(_TENANT),
     "tickets": Rule(
-        "`OPORA_TICKET_DAYS`, in chats as long as the chat, or until the person is erased",
+        "`OPORA_TICKET_DAYS`, in a chat as long as the chat, or until the person is erased",
         # Tickets without a chat, which older versions opened.
         lambda now: and_(TicketRow.created_at < now - _ticket_days(), TicketRow.chat_id == ""),
     ),
@@ -127,7 +127,7 @@ RULES: Mapping[str, Rule] = {
         _older(TokenRow.expires_at, lambda: issued_tokens.KEPT_EXPIRED),
     ),
     "revocations": Rule(
-        "367 days, longer than any revoked token lives",
+        "367 days, longer than any token is valid",
         _older(RevocationRow.until, lambda: timedelta(seconds=MAX_TTL_SECONDS + 86_400)),
     ),
     "audit_chains": Rule(_TENANT),
@@ -137,7 +137,7 @@ RULES: Mapping[str, Rule] = {
     "feedback": Rule(_TURN),
     "erasures": Rule("`OPORA_AUDIT_DAYS`", _older(ErasureRow.until, _audit_days)),
     "gaps": Rule(
-        "as long as a turn that asked it",
+        "as long as any turn that asked it",
         lambda now: and_(~_ASKED, GapRow.last_at < now - timedelta(days=1)),
     ),
     "gap_askings": Rule(_TURN),
@@ -149,16 +149,16 @@ RULES: Mapping[str, Rule] = {
     "sites": Rule("until it is removed"),
     "chats": Rule("the policy's `chat_days`, or until the person is erased"),
     "chat_messages": Rule(_CHAT),
-    "chat_files": Rule("the policy's `chat_file_days`, a day if it was never sent, or with its chat"),
+    "chat_files": Rule("the policy's `chat_file_days`, or a day if it was never sent; at most as long as the chat"),
     "consents": Rule("until the person is erased"),
     "webhooks": Rule("until it is removed"),
     "outbox": Rule(
-        "30 days, unless it is still pending, or with its chat",
+        "30 days unless it is still pending; at most as long as the chat",
         lambda now: and_(OutboxRow.state != "pending", OutboxRow.created_at < now - DELIVERIES),
     ),
     "operators": Rule("until it is removed"),
     "operator_sessions": Rule(
-        "12 hours without use, 14 days in all",
+        "until it is unused for 12 hours, 14 days at most",
         lambda now: or_(
             OperatorSessionRow.seen_at < now - operator_sessions.IDLE,
             OperatorSessionRow.created_at < now - operator_sessions.LONGEST,
@@ -168,14 +168,14 @@ RULES: Mapping[str, Rule] = {
     "invitations": Rule("a day, or until it is used", _older(InvitationRow.created_at, lambda: invitations.LONGEST)),
     "canned_replies": Rule("until it is removed"),
     "sign_in_providers": Rule("until it is removed"),
-    "installation": Rule("as long as the installation"),
+    "installation": Rule("as long as the installation exists"),
     "leases": Rule(
-        "until its process gives it back, or an hour",
+        "until it is released, or for an hour after it has expired",
         lambda now: LeaseRow.until < (now - timedelta(hours=1)).timestamp(),
     ),
-    "audit_spool": Rule("until it is in the audit, a second later"),
-    "evaluation_runs": Rule("the newest hundred of a tenant"),
+    "audit_spool": Rule("until it is in the audit, about a second"),
+    "evaluation_runs": Rule("the newest hundred of each tenant"),
     "evaluation_questions": Rule("until it is removed"),
-    "evaluation_results": Rule("the newest hundred of a tenant"),
+    "evaluation_results": Rule("the newest hundred of each tenant"),
     "setting_changes": Rule("`OPORA_AUDIT_DAYS`", _older(SettingChangeRow.at, _audit_days)),
 }

@@ -178,8 +178,8 @@ _CORRECTIONS: Mapping[tuple[str, str], Json] = {
         "responses": _ok("What changed.", {"application/json": _OBJECT}),
     },
     ("post", "/v1/chat/completions"): {
-        "description": "The last message of the user is the question, the earlier ones are the conversation. The whole "
-        "turn comes along under `opora`, and the model of the request has to be `ask`.",
+        "description": "The user's last message is the question, and the earlier messages are the conversation. "
+        "`opora` in the response contains the whole turn. The `model` of the request must be `ask`.",
         "responses": _ok("The completion, or its chunks.", {"application/json": _CHAT, "text/event-stream": _CHUNKS}),
     },
 }

@@ -113,7 +113,7 @@ def router(service: Articles) -> OpenRouter:
 
     @endpoints.put(_ONE)
     def change_article(article_id: str, body: ArticleChange) -> ArticlePart:
-        """Save a draft. Answers 409 if a newer version has been saved in the meantime."""
+        """Save a draft. Returns 409 if a newer version has been saved in the meantime."""
         return article_part(articles.put(article_id, body.draft(), body.version, body.gaps))
 
     @endpoints.delete(_ONE, status_code=204)

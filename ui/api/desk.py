@@ -99,7 +99,7 @@ def router(conversations: Conversations) -> OpenRouter:
     def list_desk_chats(
         state: State | None = None,
         assignee: Annotated[str | None, Query(max_length=255)] = None,
-        with_ticket: Annotated[bool, Query(description="Only those that a person still owes an answer.")] = False,
+        with_ticket: Annotated[bool, Query(description="Only chats with an open ticket.")] = False,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> list[DeskChatPart]:
         """List the tenant's chats, most recently used first."""
@@ -114,7 +114,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @endpoints.post(f"{_ONE}/reply")
     @opens(takes_turns=True)
     async def reply(chat_id: str, body: Reply) -> DeskPostedAnswer:
-        """Send a reply to the customer and take the chat. Answers 409 if another operator has replied since."""
+        """Send a reply to the customer and take the chat. Returns 409 if another operator has replied since."""
 
         def store_reply() -> DeskPostedAnswer:
             posted = store.reply(
@@ -158,7 +158,9 @@ def router(conversations: Conversations) -> OpenRouter:
         response: Response,
         name: Annotated[str, Query(max_length=100, description="How the customer knows the operator.")] = "",
         after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
-        last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
+        last_event_id: Annotated[
+            str, Header(description="Number of the last message received, to continue after it.")
+        ] = "",
     ) -> DeskChatEvents:
         await asyncio.to_thread(store.get, chat_id)
         response.headers.update(EVENT_HEADERS)

@@ -40,7 +40,7 @@ def set_hours(body: Hours, site: SiteKey = "") -> HoursAnswer:
 
 @router.delete("/desk/hours")
 def remove_hours(site: SiteKey = "") -> HoursAnswer:
-    """Remove hours: the site falls back to the tenant's, the tenant has none."""
+    """Remove hours. A site then has the tenant's hours; a tenant has none."""
     sites.set_hours(site, None)
     return hours_answer(site)
 

@@ -15,7 +15,7 @@ from tenants.insight.period import MOST_DAYS
 
 Since: TypeAlias = Annotated[date | None, Query(description="The first day, in the zone of the opening hours.")]
 Until: TypeAlias = Annotated[date | None, Query(description="The last day; without it, today.")]
-Days: TypeAlias = Annotated[int, Query(ge=1, le=MOST_DAYS, description="How many days, where one end is left open.")]
+Days: TypeAlias = Annotated[int, Query(ge=1, le=MOST_DAYS, description="Number of days, if one end is left open.")]
 
 router = OpenRouter("operate", desk=True, tags=["records"])
 

@@ -109,7 +109,7 @@ def router(settings: Settings) -> OpenRouter:
     @opens(desk=True)
     async def follow_job(
         job: Annotated[Job, Depends(requested)],
-        last_event_id: Annotated[str, Header(description="The last event seen before.")] = "",
+        last_event_id: Annotated[str, Header(description="Resume after this event.")] = "",
     ) -> AsyncIterable[ServerSentEvent]:
         """Stream a job's progress: an event with the full state for each change, the last one at the end.
 

@@ -52,9 +52,9 @@ class DocumentFilter(FrozenModel):
     evidence_tiers: _Words | None = None
     source_types: _Words | None = None
     languages: _Words | None = None
-    words: _Word = Field("", description="Text that the title or the id holds.")
-    flagged: bool | None = Field(None, description="Whether something about the text wants an operator's eye.")
-    stale: bool | None = Field(None, description="Whether answers have lately stood on it though it is in doubt.")
+    words: _Word = Field("", description="Text that the title or the id contains.")
+    flagged: bool | None = Field(None, description="Whether the text needs an operator's attention.")
+    stale: bool | None = Field(None, description="Whether recent answers cite the document although it is in doubt.")
     date_from: Day | None = None
     date_to: Day | None = None
 
@@ -74,7 +74,7 @@ class DocumentQuery(FrozenModel):
 
     include: str = Field("", pattern=r"^((text|chunks|versions|edges)(,|$))*$", description="Parts, joined by commas.")
     version: int | None = Field(
-        None, ge=1, le=MAX_VERSION, description="Which version's text; None: that of the one in force."
+        None, ge=1, le=MAX_VERSION, description="Version of the text to return; null: the current one."
     )
 
     def parts(self) -> frozenset[str]:

@@ -70,7 +70,7 @@ def read_policy() -> PolicyAnswer:
 
 @router.patch(_POLICY)
 def change_policy(body: PolicyChange) -> PolicyAnswer:
-    """Set some rules. Answers 409 if the policy has a newer version than `version`."""
+    """Set some rules. Returns 409 if the policy has a newer version than `version`."""
     return _policy_answer(profiles.apply_policy(body.set, body.version))
 
 

@@ -87,7 +87,7 @@ def read_site(key: str) -> SitePart:
 
 @router.patch(_SITE)
 def change_site(key: str, body: SiteChange) -> SitePart:
-    """Change the given fields. Answers 409 if the site has a newer version than `version`."""
+    """Change the given fields. Returns 409 if the site has a newer version than `version`."""
     return site_part(sites.update(key, **dict(body)))
 
 

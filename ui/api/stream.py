@@ -24,7 +24,7 @@ def router(runner: Runner, settings: Settings) -> OpenRouter:
 
     async def begun(
         request: AskRequest,
-        last_event_id: Annotated[str, Header(description="Resume behind this event.")] = "",
+        last_event_id: Annotated[str, Header(description="Resume after this event.")] = "",
         idempotency_key: Annotated[str | None, Header()] = None,
     ) -> tuple[Stream, int]:
         """Return the stream, and the number of the last event that its client has received."""

@@ -94,7 +94,7 @@ def change_tool(name: str, body: ToolChange) -> ToolPart:
 
 @router.post(f"{_TOOL}/test")
 async def test_tool(name: str, body: ToolQuestion) -> ToolTrial:
-    """Call the tool as a customer's question would. Answers 200 with a `fault` if the tool fails."""
+    """Call the tool as a customer's question would. Returns 200 with a `fault` if the tool fails."""
     return await tested(name, body.question)
 
 

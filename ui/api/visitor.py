@@ -121,7 +121,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @endpoints.post(f"{_ONE}/messages", status_code=202)
     @opens(limit=_BODY_BYTES, per_minute=60, takes_turns=True)
     async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
-        """Send a message. While the assistant has the chat, its answer arrives on the chat's event stream."""
+        """Send a message. While the assistant is handling the chat, its answer arrives on the chat's event stream."""
         await conversations.admit_message(chat_id)
         posted = await conversations.post(chat_id, body.text, client_id=body.client_id, file_id=body.file_id)
         return await to_thread(posted_answer, posted)
@@ -129,7 +129,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @endpoints.post(f"{_ONE}/edit", status_code=202)
     @opens(limit=_BODY_BYTES, per_minute=30, takes_turns=True)
     async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
-        """Edit a message, while the assistant has the chat. Later messages are superseded."""
+        """Edit a message, while the assistant is handling the chat. Later messages are superseded."""
         await conversations.admit_message(chat_id)
         posted = await conversations.edit(chat_id, body.message_id, body.text, body.client_id)
         return await to_thread(posted_answer, posted)
@@ -137,7 +137,7 @@ def router(conversations: Conversations) -> OpenRouter:
     @endpoints.post(f"{_ONE}/regenerate", status_code=202)
     @opens(per_minute=30, takes_turns=True)
     async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
-        """Regenerate an answer, while the assistant has the chat. Later messages are superseded."""
+        """Regenerate an answer, while the assistant is handling the chat. Later messages are superseded."""
         await conversations.admit_message(chat_id)
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
 
@@ -170,7 +170,9 @@ def router(conversations: Conversations) -> OpenRouter:
         chat_id: str,
         response: Response,
         after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
-        last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
+        last_event_id: Annotated[
+            str, Header(description="Number of the last message received, to continue after it.")
+        ] = "",
     ) -> ChatEvents:
         await _own(chat_id)
         response.headers.update(EVENT_HEADERS)
