@@ -135,7 +135,7 @@ class Policy(FrozenModel):
     )
     streaming: Literal["verified", "optimistic"] = Field(
         "verified",
-        description="Stream an answer once its sentences are verified, or while it is written; parts may be taken back.",
+        description="Stream an answer once its sentences are verified, or while it is written, taken back if needed.",
     )
     spend_cap_usd_per_day: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         None, description="Daily limit in US dollars on language models; beyond it, answers only quote documents."
