@@ -35,7 +35,9 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     if not questions and whole.outcome not in SHOWN:
         questions = parts_of(initial.question, with_references=True)
     searched = whole.outcome in _SEARCHED or whole.reason == "low_confidence"
-    if not questions or not searched or not whole.evidence.passages:
+    # A code that the knowledge base lacks ends a turn before the search, whatever else the message asks.
+    lacks_code = bool(whole.query.codes) and not whole.evidence.passages
+    if not questions or not searched or not (whole.evidence.passages or lacks_code):
         return whole
     sides = sides_of(initial.question)
     if whole.outcome == "answered" and whole.draft is not None and _names(whole.draft.text, sides):
@@ -55,7 +57,7 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
         return whole
     if any(are_answered):
         return _joined(whole, _with_whole(parts, whole), sides)
-    if whole.outcome in SHOWN:
+    if whole.outcome in SHOWN or lacks_code:
         return whole
     # The text belongs to the articles: without any of the whole, that of a part that has some.
     able = [one for one in (whole, *parts) if one.reply.articles and one.outcome in _NOT_ANSWERED]

@@ -63,6 +63,29 @@ def test_a_part_with_a_topic_is_also_asked_by_itself(second: str, missing: tuple
     assert [citation.passage for citation in joined.draft.citations][1:] == ([] if missing else [DRYING])
 
 
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_a_question_beside_an_unknown_code_is_answered(is_answered: bool) -> None:
+    question = "Что значит E99 и сколько весит «Компакт»?"
+
+    def unknown(question: str) -> Turn:
+        asked = turn(question)
+        lacking = replace(asked, query=replace(asked.query, codes=("E99",)))
+        lacking = replace(lacking, evidence=replace(lacking.evidence, uncovered=("E99",)))
+        return replace(lacking, outcome="refused", reason="no_relevant_context", reply=Reply("Кода E99 нет."))
+
+    def run(part: Turn) -> Turn:
+        if "E99" in part.question:
+            return unknown(part.question)
+        return answered(part.question, MODELS) if is_answered else refused(part.question)
+
+    joined = with_parts(turn(question), unknown(question), run)
+    if is_answered:
+        assert joined.draft is not None
+        assert (joined.outcome, joined.draft.missing) == ("partially_answered", ("E99",))
+    else:
+        assert (joined.outcome, joined.reply.text) == ("refused", "Кода E99 нет.")
+
+
 def test_a_part_that_no_document_can_answer_is_filtered() -> None:
     def run(part: Turn) -> Turn:
         if "Компакт" in part.question:
