@@ -10,7 +10,7 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_answer, with_claims
 from components.judge.approaches import proposed
 from components.judge.terms import read_query
-from components.language.captions import section_path
+from components.language.captions import innermost, section_path
 from components.language.identifiers import codes
 from components.language.marks import FENCE, HEADING_MARK, ITEM
 from components.language.normalise import fold
@@ -163,7 +163,8 @@ def _entries(
     """Return the sentences about the requested codes, and the heading of the section if all are within one.
 
     These go from each mention up to the next mention of another code, or to the end of the section that is about the
-    code: a section with its subsections if the heading names the code, else the part up to the next heading. A passage
+    code: a section with its subsections if the heading names the code, else the part up to the next heading. In a
+    section whose heading names no other code, only a heading ends them: its steps may name a spare part. A passage
     whose heading or title alone names the code is about it as a whole. Rows of a table follow its header.
     """
     kept: list[tuple[int, int]] = []
@@ -172,6 +173,7 @@ def _entries(
     common: list[_Heading] | None = None
     titled = set(codes(f"{passage.title}\n{passage.heading}"))
     about = bool(asked & titled)
+    is_headed = _names_only(passage.heading, asked)
     end_level = 0  # a heading of this level, or above it, ends what is about the codes
     for span in spans:
         said = passage.text[slice(*span)]
@@ -181,18 +183,28 @@ def _entries(
         if mark:
             path = [*(one for one in path if one[0] < level), (level, span[0], said.strip("# "))]
             about = about and level > end_level
+            is_headed = _names_only(said, asked) if named else is_headed and about
         if not said.lstrip().startswith("|"):
             header = []
         elif not named and (not header or _DELIMITER.fullmatch(said)):
             header.append(span)
         if named & asked:
             end_level = min(end_level, level) if about else 0 if titled and titled <= asked else level
-        if named:
+        if named and (mark or not is_headed):
             about = bool(named & asked)
         if about:
             kept += [one for one in (*header, span) if one not in kept]
             common = path if common is None else [one for one in common if one in path]
-    return kept, common[-1][2] if common else ""
+    if not common:
+        return kept, ""
+    _, begin, heading = common[-1]
+    # The citation names the section, so the quotation needs no heading above it.
+    return kept[1:] if kept[0][0] == begin and len(kept) > 1 else kept, heading
+
+
+def _names_only(heading: str, asked: frozenset[str]) -> bool:
+    named = set(codes(innermost(heading)))
+    return bool(named) and named <= asked
 
 
 def _blocks(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:

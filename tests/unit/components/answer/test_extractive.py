@@ -64,6 +64,21 @@ def test_only_the_entry_about_the_code_is_quoted() -> None:
     assert quoted("ошибка E20", text).text == "E20 — вода не сливается. Очистите фильтр. [1]"
 
 
+REMEDY = "E20 — сел аккумулятор. Замените его на CR2032.\n\n1. Откройте крышку.\n2. Вставьте аккумулятор."
+
+
+@pytest.mark.parametrize("heading", ["Ошибка E20", "Ошибки E20 и E25", ""])
+def test_a_section_about_the_code_may_name_a_part(heading: str) -> None:
+    asked = document(REMEDY, "c1", heading=heading)
+    answer = ExtractiveAnswerer().run(query="ошибка E20", documents=[asked])["answers"][0]
+    assert to_draft(answer).text == (f"{REMEDY} [1]" if heading == "Ошибка E20" else "E20 — сел аккумулятор. [1]")
+
+
+def test_the_next_section_ends_what_is_about_the_code() -> None:
+    text = f"### Ошибка E20\n\n{REMEDY}\n\n### Ошибка E25\n\nСломан насос CR9."
+    assert quoted("ошибка E20", text).text == f"{REMEDY} [1]"
+
+
 def test_a_table_row_about_the_code_follows_the_header() -> None:
     head = "| код | причина |\n| --- | --- |\n"
     table = f"{head}| E10 | нет воды |\n| E20 | засор |\n| E25 | сломан насос |"
@@ -99,7 +114,11 @@ OTHER_SECTION = "### Гарантия\n\nДва года."
 @pytest.mark.parametrize(
     ("text", "quotation", "heading"),
     [
-        (f"{CODE_SECTION}\n\n{OTHER_SECTION}", CODE_SECTION.replace("#### ", "").replace("### ", ""), "Ошибка P07"),
+        (
+            f"{CODE_SECTION}\n\n{OTHER_SECTION}",
+            "P07: жернова заклинило.\n\nЧто делать\n\nУберите зёрна.",
+            "Ошибка P07",
+        ),
         (
             f"### Жернова\n\nБывает ошибка P07. Уберите зёрна.\n\n{OTHER_SECTION}",
             "Бывает ошибка P07. Уберите зёрна.",
