@@ -19,6 +19,7 @@ from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
 from components.understand.followup import (
+    chosen_option,
     last_topic,
     leaning,
     named,
@@ -144,7 +145,7 @@ class QueryTransformer:
         An offered topic that the customer chose means what it says.
         """
         before = previous(history)
-        is_chosen = before is not None and typed in before.options
+        is_chosen = before is not None and chosen_option(typed, before.options) is not None
         topic = "" if self.condenser is not None or is_chosen else last_topic(history)
         if not topic:
             return []
