@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import get_args
 from urllib.parse import unquote, urlencode
 
 import httpx
@@ -17,7 +16,7 @@ from pipelines import desk_gate
 from settings import Settings
 from tenants.core.context import Tenant, acting_as
 from tenants.desk import operator_sessions, operators
-from tenants.desk.operators import Operator, Role
+from tenants.desk.operators import TENANT_ROLES, Operator, TenantRole
 from tenants.desk.tables import OperatorRow
 from tenants.storage import database
 from tenants.storage.mapping import record_of
@@ -71,8 +70,8 @@ def _documents(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> Non
         assert ingest(tenant_id, [{"doc_id": doc_id, "title": "Дверца", "text": "Открывается наружу."}]).is_success
 
 
-def _role(role: str) -> Role:
-    return next(one for one in get_args(Role) if one == role)
+def _role(role: str) -> TenantRole:
+    return next(one for one in TENANT_ROLES if one == role)
 
 
 @pytest.fixture
