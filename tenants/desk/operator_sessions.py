@@ -66,7 +66,10 @@ def current() -> SignedIn:
 
 
 def begin(operator: Operator, *, address: str, browser: str) -> str:
-    """Begin a session of an operator; return its secret, always a new one, against session fixation."""
+    """Begin a session of an operator; return its secret, always a new one, against session fixation.
+
+    :raises Unauthenticated: `sign_in_failed`: since the operator was read, they were removed or got another password.
+    """
     secret, now = token_urlsafe(32), datetime.now(UTC)
     row = OperatorSessionRow(
         digest=digest_of(secret),
@@ -76,7 +79,12 @@ def begin(operator: Operator, *, address: str, browser: str) -> str:
         created_at=now,
         seen_at=now,
     )
-    with database.writing() as session:
+    # Checked in the transaction of the session: verifying a password takes long, and a change ends only the sessions
+    # that exist.
+    with database.across_tenants(write=True) as session:
+        known = session.find(OperatorRow, operator.operator_id, lock=True)
+        if known is None or known.password_digest != operator.password_digest:
+            raise Unauthenticated("sign_in_failed")
         session.add(row)
     return secret
 

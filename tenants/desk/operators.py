@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import get_native_id
 from typing import Literal, TypeAlias, TypeVar, get_args
@@ -54,7 +54,10 @@ _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$b3BvcmEtb3BvcmEtb3BvcmE$AAAAAAAAAAAAA
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A user of the desk. `tenant_id` is None for an admin of the installation. `name` is shown to customers."""
+    """A user of the desk. `tenant_id` is None for an admin of the installation. `name` is shown to customers.
+
+    `password_digest` tells whether the password has changed since this was read.
+    """
 
     operator_id: str
     login: str
@@ -62,6 +65,7 @@ class Operator:
     role: Role
     name: str
     created_at: datetime
+    password_digest: str = field(repr=False, compare=False)
 
     def acting(self) -> Tenant | None:
         """Return the caller for this user; None without a tenant."""
@@ -197,20 +201,29 @@ def remove(login: str, *, installation: bool = False, even_last: bool = False) -
             settings_history.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
 
 
-def set_password(login: str, password: str, *, installation: bool = False) -> None:
+def set_password(
+    login: str, password: str, *, installation: bool = False, verified: Operator | None = None
+) -> Operator:
     """Set the password of an operator of the tenant in context, or of an admin of the installation, which ends all of
-    their sessions. Raises `NotFound`, and `Invalid` as `add`."""
+    their sessions. Raises `NotFound`, and `Invalid` as `add`.
+
+    :param verified: the operator whose old password was checked. Raises `Unauthenticated`, `sign_in_failed`, if another
+        one has been set since.
+    """
     login = normal_login(login)
     with _writing(installation=installation) as session:
         _existing(session, login)
     check_new(login, password)
     hashed = _hash(password)
     with _writing(installation=installation) as session:
-        row = _existing(session, login)
+        row = _existing(session, login, lock=True)
+        if verified is not None and row.password_digest != verified.password_digest:
+            raise Unauthenticated("sign_in_failed")
         row.password = hashed
         session.remove(OperatorSessionRow, OperatorSessionRow.operator_id == row.operator_id)
         if not installation:
             settings_history.note(session, "person", "rotated", login)
+        return record_of(Operator, row)
 
 
 def authenticate(login: str, password: str, company: str = "") -> Operator:
@@ -235,11 +248,12 @@ def place_of(company: str) -> str:
     return _places(company)[0] or ""
 
 
-def check_password(operator: Operator, password: str) -> None:
-    """Raise `Unauthenticated`, `sign_in_failed`, unless this is the operator's password."""
+def check_password(operator: Operator, password: str) -> Operator:
+    """Return the operator again. Raises `Unauthenticated`, `sign_in_failed`, unless this is their password."""
     row = _find(operator.login, operator.tenant_id)
-    if not _verify((row.password if row is not None else "") or _NOBODYS, password):
+    if not _verify((row.password if row is not None else "") or _NOBODYS, password) or row is None:
         raise Unauthenticated("sign_in_failed")
+    return record_of(Operator, row)
 
 
 def has_several_tenants() -> bool:
@@ -297,9 +311,11 @@ def _writing(*, installation: bool) -> AbstractContextManager[TenantSession]:
     return database.across_tenants(write=True) if installation else database.writing()
 
 
-def _existing(session: TenantSession, login: str) -> OperatorRow:
+def _existing(session: TenantSession, login: str, *, lock: bool = False) -> OperatorRow:
     """Return an operator of the tenant, or an admin of the installation if the session is of all tenants."""
     query = select(OperatorRow).where(OperatorRow.login == normal_login(login))
+    if lock:
+        query = query.with_for_update(key_share=True)
     row = session.scalar(query.where(OperatorRow.tenant_id.is_(None)) if session.across else query)
     if row is None:
         raise NotFound("operator_unknown")

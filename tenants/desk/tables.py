@@ -1,6 +1,7 @@
 """Database tables of the desk: operators, sessions, one-time links, replies, articles, evaluations, feedback."""
 
 from datetime import datetime
+from hashlib import sha256
 from uuid import uuid4
 
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, column
@@ -35,6 +36,11 @@ class OperatorRow(TenantOwned, Base):
     name: Mapped[str] = mapped_column(String(100))
     password: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
+
+    @property
+    def password_digest(self) -> str:
+        """Return a digest of the stored hash, another one for every password that is set."""
+        return sha256(self.password.encode()).hexdigest()
 
 
 class OperatorSessionRow(Base):

@@ -252,7 +252,29 @@ def test_a_new_password_and_a_removal_end_every_session(anna: Operator) -> None:
         operator_sessions.verify(secret)
     with pytest.raises(Unauthenticated):
         operators.authenticate(anna.login, PASSWORD)
-    secret = operator_sessions.begin(anna, address="", browser="")
+    secret = operator_sessions.begin(operators.get(anna.login), address="", browser="")
     operators.remove(anna.login)
     with pytest.raises(Unauthenticated):
         operator_sessions.verify(secret)
+
+
+@pytest.mark.parametrize("meanwhile", ["password", "removed", "added again"])
+def test_a_change_during_a_sign_in_refuses_it(anna: Operator, meanwhile: str) -> None:
+    verified = operators.authenticate(anna.login, PASSWORD)
+    if meanwhile == "password":
+        operators.set_password(anna.login, "дождь шёл всю ночь")
+    else:
+        operators.remove(anna.login)
+    if meanwhile == "added again":
+        operators.add(anna.login, PASSWORD, role="editor")
+    with pytest.raises(Unauthenticated, match="sign_in_failed"):
+        operator_sessions.begin(verified, address="", browser="")
+    assert operator_sessions.of(verified) == ()
+
+
+def test_an_old_password_replaces_no_newer_one(anna: Operator) -> None:
+    verified = operators.check_password(anna, PASSWORD)
+    operators.set_password(anna.login, "дождь шёл всю ночь")
+    with pytest.raises(Unauthenticated, match="sign_in_failed"):
+        operators.set_password(anna.login, "ветер стих к утру", verified=verified)
+    assert operators.authenticate(anna.login, "дождь шёл всю ночь") == anna

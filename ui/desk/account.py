@@ -16,7 +16,7 @@ from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Busy, CallerError, Invalid, OporaError, RateLimited, Unauthenticated
 from tenants.desk import operator_sessions, operators
-from tenants.desk.operators import TENANT_ROLES
+from tenants.desk.operators import TENANT_ROLES, Operator
 from ui.desk.rendering import Desk, back_to, home, or_again
 from ui.passwords import Passwords
 
@@ -51,6 +51,11 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, pas
             **values,
         )
 
+    def begin(request: Request, operator: Operator, next: str) -> Response:
+        response = desk_gate.signed_in(back_to(desk_gate.local(next, home(operator))), request, operator)
+        operator_sessions.end_by_secret(desk_gate.presented(request.headers))
+        return response
+
     @endpoints.get(desk_gate.SIGN_IN)
     @opens(scope=None)
     def show_sign_in(
@@ -69,14 +74,9 @@ def _add_signing_in(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, pas
         try:
             await _admit(limiter, desk.settings.sign_ins_per_minute, login, address, company)
             operator = await passwords.sign_in(address, partial(operators.authenticate, login, password, company))
+            return await asyncio.to_thread(begin, request, operator, next)
         except (Unauthenticated, RateLimited, Busy) as refused:
             return await asyncio.to_thread(form, company, next, refused, login=login)
-
-        def begin() -> Response:
-            operator_sessions.end_by_secret(desk_gate.presented(request.headers))
-            return desk_gate.signed_in(back_to(desk_gate.local(next, home(operator))), request, operator)
-
-        return await asyncio.to_thread(begin)
 
     @endpoints.post("/desk/sign-out")
     @opens(scope=desk_gate.SIGNED_IN)
@@ -108,13 +108,16 @@ def _add_account(endpoints: OpenRouter, desk: Desk, limiter: RateLimiter, passwo
 
         def change() -> Response:
             try:
-                operators.check_password(operator, password)
-                operators.set_password(operator.login, new_password, installation=operator.tenant_id is None)
+                verified = operators.check_password(operator, password)
+                installation = operator.tenant_id is None
+                changed = operators.set_password(
+                    operator.login, new_password, installation=installation, verified=verified
+                )
             except CallerError as refused:
                 # A mistake in the form, even a wrong password: the session goes on.
                 return account(Invalid(refused.code, **refused.params))
             # All sessions have ended, including this one: continue with a new one.
-            return desk_gate.signed_in(back_to("/desk/account"), request, operator)
+            return desk_gate.signed_in(back_to("/desk/account"), request, changed)
 
         return await passwords.change(change)
 
