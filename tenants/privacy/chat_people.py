@@ -7,7 +7,7 @@ from functools import partial
 from threading import Event
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select, union
 
 from settings import get_settings
 from tenants.accounts import policy
@@ -28,6 +28,21 @@ def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
     """List the tenant's chats of a person. `session_id` names a chat by its own id or by the session it came from."""
     with database.reading() as session:
         return tuple(chat_of(row) for row in session.scalars(select(ChatRow).where(*_theirs(subject, session_id))))
+
+
+def at_site(subject: str, site: str) -> tuple[str, ...]:
+    """Return the ids of a person's chats at one site."""
+    theirs = (ChatRow.subject == subject, ChatRow.site == site)
+    with database.reading() as session:
+        return tuple(session.scalars(select(ChatRow.chat_id).where(*theirs)))
+
+
+def sites_of(subject: str) -> tuple[str, ...]:
+    """Return the sites at which a person has chats or has given a consent."""
+    rows = (ChatRow, ConsentRow)
+    named = union(*(select(row.site).where(row.subject == subject, row.site != "") for row in rows))
+    with database.reading() as session:
+        return tuple(sorted(session.scalars(named)))
 
 
 def export(subject: str | None, session_id: str | None) -> list[object]:

@@ -21,11 +21,14 @@ from tenants.storage.audit_tables import ErasureRow
 
 
 class Erasure(FrozenModel):
-    """Subject of an erasure: a person, a session, a person's session; with neither, the whole tenant."""
+    """Subject of an erasure: a person, everywhere or at one site; a session; a session of a person. With none of these,
+    the whole tenant.
+    """
 
     tenant_id: str
     person: str = ""
     session_id: str = ""
+    site: str = ""
     at: datetime
 
     @property
@@ -34,11 +37,14 @@ class Erasure(FrozenModel):
         return not self.person and not self.session_id
 
 
-def note(tenant_id: str, *, person: str = "", session_id: str = "", settings: Settings | None = None) -> None:
+def note(
+    tenant_id: str, *, person: str = "", session_id: str = "", site: str = "", settings: Settings | None = None
+) -> None:
     """Record an erasure before it starts. Raises `TryAgain`, `journal_unwritable`: then it must not start."""
     settings = settings or get_settings()
     path = settings.erasure_journal or settings.data_dir / "erasures.jsonl"
-    line = _line(Erasure(tenant_id=tenant_id, person=person, session_id=session_id, at=datetime.now(UTC)))
+    erasure = Erasure(tenant_id=tenant_id, person=person, session_id=session_id, site=site, at=datetime.now(UTC))
+    line = _line(erasure)
     with TryAgain("journal_unwritable").instead_of(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -43,6 +43,7 @@ from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
 from tenants.chats.tables import ConsentRow, ConversationRow, TicketRow
 from tenants.chats.tickets import Ticket
+from tenants.chats.visitors import IDENTIFIED
 from tenants.core import context
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid
@@ -59,6 +60,8 @@ from tenants.work.tables import JobRow
 
 _MAX_ROWS = 1_000_000
 """Turns exported at most: more than one person asks in 13 months."""
+EVERY_SITE = "*"
+_CONSENT = ("site", "text", "address", "withdrawn_at", "at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,14 @@ class Person:
     """A person of the tenant in context: by `subject` (as in the token), by session, or one session of a subject.
 
     Raises `Invalid` with the code `person_missing` if neither is given.
+
+    :param site: the person of this site alone, with their chats and consents there; `*` for all sites. Two sites may
+        identify different people by the same subject.
     """
 
     subject: str | None = None
     session_id: str | None = None
+    site: str | None = None
 
     def __post_init__(self) -> None:
         if not self.subject and not self.session_id:
@@ -95,6 +102,20 @@ class Person:
         person = digest(context.current().tenant_id, self.subject) if self.subject else ""
         return TurnOwner(person, self.session_id or "")
 
+    def parts(self) -> "Sequence[Person]":
+        """Return the person by each of their chats, if they are of one site; else the person alone.
+
+        Raises `Invalid` with the code `person_at_several_sites` if a site has to be named.
+        """
+        if self.subject is None or self.session_id is not None or self.site == EVERY_SITE:
+            return (self,)
+        if self.site is not None:
+            return [Person(self.subject, chat_id) for chat_id in chats.at_site(self.subject, self.site)]
+        known = chats.sites_of(self.subject) if self.subject.startswith(IDENTIFIED) else ()
+        if len(known) > 1:
+            raise Invalid("person_at_several_sites", sites=", ".join(known))
+        return (self,)
+
 
 @lru_cache(maxsize=4_096)
 def digest(tenant_id: str, subject: str) -> str:
@@ -103,7 +124,19 @@ def digest(tenant_id: str, subject: str) -> str:
 
 
 def export(person: Person) -> Mapping[str, list[object]]:
-    """Return all data about a person, by kind."""
+    """Return all data about a person, by kind. Raises `Invalid`: `person_at_several_sites`."""
+    parts = person.parts()
+    if parts == (person,):
+        return _exported(person)
+    found: dict[str, list[object]] = {}
+    for part in parts:
+        for kind, items in _exported(part).items():
+            found.setdefault(kind, []).extend(items)
+    theirs = (ConsentRow.subject == person.subject, ConsentRow.site == person.site)
+    return {**found, "consents": _export(ConsentRow, _CONSENT, *theirs)}
+
+
+def _exported(person: Person) -> Mapping[str, list[object]]:
     owner, subject, session_id = person.owner, person.subject, person.session_id
     query = search.TurnQuery(person=owner.person or None, session_id=owner.session_id or None)
     return {
@@ -115,9 +148,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
             *_owned(ConversationRow, subject, session_id),
         ),
         "chats": chats.export(subject, session_id),
-        "consents": _export(
-            ConsentRow, ("site", "text", "address", "withdrawn_at", "at"), _of_subject(ConsentRow, subject, session_id)
-        ),
+        "consents": _export(ConsentRow, _CONSENT, _of_subject(ConsentRow, subject, session_id)),
         "tickets": _export(TicketRow, names_of(Ticket), *_owned(TicketRow, subject, session_id)),
         "answers": list(idempotency.of_person(subject, session_id)),
         "jobs": _export(JobRow, ("job_id", "created_at"), _of_subject(JobRow, subject, session_id)),
@@ -129,12 +160,17 @@ def export(person: Person) -> Mapping[str, list[object]]:
 def erase(person: Person) -> ErasureReport:
     """Erase all data about a person, including records on their way to the audit.
 
-    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then.
+    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then. Raises `Invalid`:
+    `person_at_several_sites`.
     """
-    owner = person.owner
-    erasures.note(context.current().tenant_id, person=owner.person, session_id=owner.session_id)
-    report = _erase(owner, person.subject, person.session_id)
-    return replace(report, traces=traces.erase(owner.person, owner.session_id))
+    owner, parts = person.owner, person.parts()
+    site = "" if person.site == EVERY_SITE else person.site or ""
+    erasures.note(context.current().tenant_id, person=owner.person, session_id=owner.session_id, site=site)
+    if not site:
+        report = _erase(owner, person.subject, person.session_id)
+        return replace(report, traces=traces.erase(owner.person, owner.session_id))
+    report = _erase_at_site(parts, person.subject, site)
+    return replace(report, traces=sum(traces.erase(part.owner.person, part.owner.session_id) for part in parts))
 
 
 def erase_again(erasure: Erasure) -> None:
@@ -143,9 +179,13 @@ def erase_again(erasure: Erasure) -> None:
         return
     with acting_as(Tenant(erasure.tenant_id, "restore")):
         owner = TurnOwner(erasure.person, erasure.session_id)
-        erasures.note(erasure.tenant_id, person=owner.person, session_id=owner.session_id)
+        erasures.note(erasure.tenant_id, person=owner.person, session_id=owner.session_id, site=erasure.site)
         # The journal knows people by their digest alone.
         known = [one for one in subjects() if digest(erasure.tenant_id, one) == owner.person] if owner.person else []
+        if erasure.site:
+            for customer in known:
+                _erase_at_site(Person(customer, site=erasure.site).parts(), customer, erasure.site)
+            return
         nobody: list[str | None] = ["" if owner.person else None]
         for subject in known or nobody:
             _erase(owner, subject, owner.session_id or None)
@@ -157,6 +197,14 @@ def subjects() -> tuple[str, ...]:
     theirs = (select(mapper.attrs["subject"].class_attribute) for mapper in named)
     with database.reading() as session:
         return tuple(session.scalars(union(*theirs)))
+
+
+def _erase_at_site(parts: Sequence[Person], subject: str | None, site: str) -> ErasureReport:
+    """Erase the chats of a person at one site, and the consents that they gave there."""
+    reports = [_erase(part.owner, part.subject, part.session_id) for part in parts]
+    _delete(ConsentRow, ConsentRow.subject == subject, ConsentRow.site == site)
+    database.scrub(get_settings())
+    return ErasureReport(*(sum(getattr(one, name) for one in reports) for name in names_of(ErasureReport)))
 
 
 def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> ErasureReport:

@@ -23,8 +23,8 @@ from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import STATES, Event, State, after
 from tenants.core.context import Tenant, acting_as
-from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
-from tenants.privacy import chat_people, persons
+from tenants.core.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited
+from tenants.privacy import chat_people, erasures, persons
 from tenants.privacy.persons import Person
 from tenants.storage import bus
 from tests.chats import all_tickets, webhook
@@ -454,3 +454,31 @@ def test_deliveries_are_leased_retried_and_given_up(chat: Chat) -> None:
     (again,) = outbox.claim(10)
     outbox.settle(again)
     assert [(one.delivery_id, one.state) for one in outbox.latest()] == [(first.delivery_id, "delivered")]
+
+
+def test_customers_of_two_sites_with_one_subject_are_different_people(records: Settings) -> None:
+    Registry(records).add("acme")
+    written = {}
+    for site in ("brand-a", "brand-b"):
+        with acting_as(Tenant("acme", "u:1", site=site)):
+            written[site] = store.start(site=site, locale="ru").chat_id
+            store.post(written[site], f"Я клиент {site}")
+            consents.give("Согласен", site=site, address="192.0.2.1")
+    with acting_as(ANNA):
+        for refused in (persons.export, persons.erase):
+            with pytest.raises(Invalid, match="person_at_several_sites"):
+                refused(Person("u:1"))
+        exported = persons.export(Person("u:1", site="brand-a"))
+        assert [one["chat_id"] for one in exported["chats"] if isinstance(one, dict)] == [written["brand-a"]]
+        assert [one["site"] for one in exported["consents"] if isinstance(one, dict)] == ["brand-a"]
+        assert len(persons.export(Person("u:1", site="*"))["chats"]) == 2
+        assert persons.erase(Person("u:1", site="brand-a")).chats == 1
+    with acting_as(Tenant("acme", "u:1", site="brand-a")):
+        store.start(site="brand-a", locale="ru")
+        consents.give("Согласен", site="brand-a", address="192.0.2.1")
+    (noted,) = erasures.read(records.data_dir / "erasures.jsonl")
+    persons.erase_again(noted)
+    with acting_as(ANNA):
+        rest = persons.export(Person("u:1"))
+        assert [one["chat_id"] for one in rest["chats"] if isinstance(one, dict)] == [written["brand-b"]]
+        assert [one["site"] for one in rest["consents"] if isinstance(one, dict)] == ["brand-b"]

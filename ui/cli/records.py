@@ -39,6 +39,7 @@ Document = Annotated[str | None, typer.Option("--document", help=message("help.d
 Words = Annotated[str | None, typer.Option("--text", help=message("help.text"))]
 Subject = Annotated[str | None, typer.Option("--subject", help=message("help.subject"))]
 Session = Annotated[str | None, typer.Option("--session", help=message("help.session"))]
+Site = Annotated[str | None, typer.Option("--site", help=message("help.site"))]
 GapId = Annotated[str, typer.Argument(help=message("help.gap_id"))]
 Last = Annotated[int, typer.Option("--last", min=1, help=message("help.last"))]
 
@@ -103,13 +104,13 @@ def _print_erased(erased: dict[str, int]) -> None:
 
 @audit_group.tenant_command("erase", show=_print_erased)
 @person_group.tenant_command("erase", show=_print_erased)
-def person_erase(subject: Subject = None, session: Session = None) -> dict[str, int]:
-    return asdict(persons.erase(Person(subject, session)))
+def person_erase(subject: Subject = None, session: Session = None, site: Site = None) -> dict[str, int]:
+    return asdict(persons.erase(Person(subject, session, site)))
 
 
 @person_group.tenant_command("export")
-def person_export(subject: Subject = None, session: Session = None) -> None:
-    print_json(persons.export(Person(subject, session)))
+def person_export(subject: Subject = None, session: Session = None, site: Site = None) -> None:
+    print_json(persons.export(Person(subject, session, site)))
 
 
 @person_group.installation_command("journal")
