@@ -1,6 +1,7 @@
 """Consents of a site's visitors: the text shown, the time, the address, and the withdrawal.
 
-A consent is never changed except to end it. After a withdrawal the visitor cannot write until they agree again.
+A consent is never changed except to end it. A visitor of a site that asks for consent cannot write before they agree,
+nor after a withdrawal at any site until they agree again.
 """
 
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from secrets import token_hex
 
 from sqlalchemy import select, update
 
+from tenants.chats import sites
 from tenants.chats.tables import ConsentRow
 from tenants.core import context
 from tenants.core.errors import Forbidden
@@ -43,10 +45,12 @@ def withdraw(site: str) -> None:
 
 
 def check(site: str) -> None:
-    """Raise `Forbidden` with the code `consent_withdrawn` if the caller has withdrawn their consent."""
+    """Raise `Forbidden` if the caller may not write: `consent_withdrawn`; `consent_missing` if the site asks for it."""
     caller = context.current()
     query = select(ConsentRow.withdrawn_at).where(ConsentRow.subject == caller.subject, ConsentRow.site == site)
     with database.reading() as session:
         latest = session.scalars(query.order_by(ConsentRow.at.desc()).limit(1)).all()
     if latest and latest[0] is not None:
         raise Forbidden("consent_withdrawn")
+    if not latest and any(one.key == site and one.config.consent for one in sites.own()):
+        raise Forbidden("consent_missing")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
@@ -39,6 +40,7 @@ class FakeService:
             "limits": {"file_bytes": 1_000_000, "question": 2_000},
         }
         self.tools = False
+        self.subject = "v:1"
         self.chat: Json | None = None
         self.messages: list[Json] = []
         self.calls: list[tuple[str, str, Json]] = []
@@ -212,8 +214,9 @@ class FakeService:
 
     def _respond(self, method: str, path: str, body: Json, request: Request) -> Response:
         if path == "/widget/sessions":
-            session = {"token": "visitor", "expires_in": 900, "subject": "v:1", "tools": self.tools, "site": self.site}
-            return JSONResponse(session)
+            claims = b64encode(json.dumps({"sub": self.subject}).encode()).decode().rstrip("=")
+            session = {"token": f"header.{claims}.signature", "expires_in": 900, "subject": self.subject}
+            return JSONResponse({**session, "tools": self.tools, "site": self.site})
         if path == "/chats" and method == "GET":
             return JSONResponse([self.chat] if self.chat else [])
         if path == "/chats":

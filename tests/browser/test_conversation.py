@@ -160,6 +160,33 @@ def test_rate_limited_message_waits_and_survives_a_reload(page: Page, service: F
     assert len({call["client_id"] for call in service.called("/messages")}) == 1
 
 
+def test_another_customer_of_the_browser_sends_nothing_of_the_first(
+    page: Page, service: FakeService, address: str
+) -> None:
+    service.site["consent"] = {"text": "Согласен на обработку", "url": None}
+    service.subject = "u:anna"
+    page.goto(address)
+    open_chat(page).get_by_role("checkbox").check()
+    ask(page, "Первый вопрос")
+    service.wait_for_call("/messages")
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (503, "unavailable")
+    ask(page, "Я Анна, у меня украли карту")
+    expect(page.locator(".unsent")).to_have_count(1)
+    page.goto("about:blank")
+    of_anna = len(service.called("/messages"))
+    service.refusal, service.subject, service.chat = None, "u:boris", None
+    page.goto(address)
+    open_chat(page)
+    expect(page.get_by_role("checkbox")).not_to_be_checked()
+    expect(page.locator(".unsent")).to_have_count(0)
+    page.get_by_role("checkbox").check()
+    ask(page, "Я Борис")
+    expect(page.locator(".unsent")).to_have_count(0)
+    assert len(service.called("/consent")) == 2
+    assert [body["text"] for body in service.called("/messages")[of_anna:]] == ["Я Борис"]
+    assert "Анна" not in str(page.evaluate("Object.entries(localStorage)"))
+
+
 def second_is_refused(page: Page, service: FakeService, code: str, *, retry_after: int) -> None:
     """Send two messages; the second one is refused with 429."""
     ask(page, "Первый")
@@ -270,8 +297,9 @@ def test_nobody_writes_before_they_agree(page: Page, service: FakeService, addre
     assert service.wait_for_call("/consent") == [{"text": "Согласен на обработку персональных данных"}]
 
 
+@pytest.mark.parametrize("code", ["consent_withdrawn", "consent_missing"])
 def test_whoever_has_withdrawn_their_consent_is_asked_for_it_again(
-    page: Page, service: FakeService, address: str
+    page: Page, service: FakeService, address: str, code: str
 ) -> None:
     service.begin()
     service.site["consent"] = {"text": "Согласен на обработку", "url": None}
@@ -281,7 +309,7 @@ def test_whoever_has_withdrawn_their_consent_is_asked_for_it_again(
     box.check()
     ask(page, "Вопрос")
     expect(box).to_have_count(0)
-    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (403, "consent_withdrawn")
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (403, code)
     ask(page, "Ещё вопрос")
     expect(box).not_to_be_checked()
     expect(page.locator(".unsent")).to_contain_text("Ещё вопрос")

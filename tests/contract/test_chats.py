@@ -21,6 +21,7 @@ from tenants.accounts.registry import Registry
 from tenants.chats import consents, fanout, outbox, sites, store, timeouts, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
+from tenants.chats.sites import Consent, SiteConfig
 from tenants.chats.transitions import STATES, Event, State, after
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited
@@ -150,6 +151,16 @@ def test_a_consent_is_kept_as_it_was_given_and_when_it_ended(chat: Chat) -> None
     chat_people.erase(VISITOR.subject, None)
     assert persons.export(Person(VISITOR.subject))["consents"] == []
     assert len(persons.export(Person("visitor-2"))["consents"]) == 1
+
+
+def test_nobody_writes_without_the_consent_that_a_site_asks_for(chat: Chat) -> None:
+    key = sites.add("Лавка", [], SiteConfig(consent=Consent(text="Согласен на обработку"))).key
+    with pytest.raises(Forbidden, match="consent_missing"):
+        consents.check(key)
+    consents.give("Согласен на обработку", site=key, address="192.0.2.1")
+    consents.check(key)
+    with acting_as(Tenant("acme", "visitor-2")), pytest.raises(Forbidden, match="consent_missing"):
+        consents.check(key)
 
 
 def test_asking_for_a_person_again_promises_nothing_more(chat: Chat) -> None:

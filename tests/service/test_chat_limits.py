@@ -85,6 +85,8 @@ def test_messages_and_files_are_limited_by_chat_and_need_consent(limited: Server
         def say(chat: str) -> httpx.Response:
             return client.post(f"{chat}/messages", json={"text": "Привет", "client_id": uuid4().hex})
 
+        problem(client.post(f"{first}/files", files={"file": ("a.txt", b"text")}), 403, "consent_missing")
+        assert client.post(f"{first}/consent", json={"text": CONSENT}).status_code == 204
         assert [say(first).status_code for _ in range(PER_CHAT)] == [202] * PER_CHAT
         problem(say(first), 429, "rate_limited")
         problem(client.post(f"{first}/files", files={"file": ("a.txt", b"text")}), 429, "rate_limited")

@@ -37,7 +37,7 @@ export class Api {
     private readonly config: Config,
     private readonly memory: Memory,
     /** Called when a session starts or is renewed: the site may have changed. */
-    private readonly renewed: (session: Session) => void,
+    private readonly renewed: (session: Session, customerChanged: boolean) => void,
   ) {}
 
   /** Return the session of this browser. Tabs take turns, so that all share one visitor. */
@@ -49,8 +49,7 @@ export class Api {
       const session = (await response.json()) as Session;
       this.session = session;
       this.renewAt = Date.now() + session.expires_in * 1_000 - RENEW_BEFORE_MS;
-      this.memory.write({ token: session.token });
-      this.renewed(session);
+      this.renewed(session, this.memory.claim(session));
       return session;
     });
   }

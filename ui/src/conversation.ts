@@ -53,8 +53,9 @@ export class Conversation {
     private readonly changed: () => void,
   ) {
     this.memory = new Memory(config.site);
-    this.api = new Api(config, this.memory, (session) => {
+    this.api = new Api(config, this.memory, (session, customerChanged) => {
       this.site = session.site;
+      if (customerChanged) this.consented = this.consentStored = false;
       this.tools = config.page && session.tools;
     });
     this.outbox = new Outbox(this.memory, {
@@ -266,6 +267,7 @@ export class Conversation {
   private async begin(): Promise<void> {
     const { site } = await this.api.start();
     this.refusal = null;
+    this.outbox.restore();
     this.consentStored = !site.consent || this.memory.read().consent === site.consent.text;
     this.consented ||= this.consentStored;
     const chats = await this.api.json<Chat[]>('GET', '/chats');
@@ -350,7 +352,7 @@ export class Conversation {
   }
 
   private refused(problem: Problem): void {
-    if (problem.code !== 'consent_withdrawn') return this.fail(problem);
+    if (!['consent_withdrawn', 'consent_missing'].includes(problem.code)) return this.fail(problem);
     this.consented = this.consentStored = false;
     this.memory.write({ consent: '' });
     this.refuseWithoutConsent();

@@ -15,7 +15,7 @@ interface Way {
 }
 
 export class Outbox {
-  pending: readonly Pending[];
+  pending: readonly Pending[] = [];
   private sending = false;
   /** Rate limit: do not send before this time. */
   private resumeAt = 0;
@@ -24,8 +24,14 @@ export class Outbox {
   constructor(
     private readonly memory: Memory,
     private readonly way: Way,
-  ) {
-    this.pending = memory.read().pending ?? [];
+  ) {}
+
+  /** Take over what earlier pages of this customer have not sent. Until the session starts, it may be another one's. */
+  restore(): void {
+    const own = new Set(this.pending.map((one) => one.client_id));
+    const earlier = (this.memory.read().pending ?? []).filter((one) => !own.has(one.client_id));
+    const all = [...earlier, ...this.pending];
+    this.change(() => all);
   }
 
   add(message: Omit<Pending, 'client_id'>): void {

@@ -1,6 +1,6 @@
 /** Browser storage for a site's chat. In frames without storage, it lasts as long as the page. */
 
-import type { FileInfo } from './contract';
+import type { FileInfo, Session } from './contract';
 
 /** Unsent message: retried under the same id until the service has stored it. */
 export interface Pending {
@@ -19,6 +19,8 @@ interface Stored {
 
 export class Memory {
   private fallback: Stored = {};
+  /** The customer of this page. */
+  private subject = '';
 
   constructor(private readonly site: string) {}
 
@@ -30,14 +32,42 @@ export class Memory {
     }
   }
 
+  /**
+   * Store the token of this page's customer. People may share a browser: whatever another one has left is dropped.
+   *
+   * Return whether the browser was another customer's, or nobody's.
+   */
+  claim({ token, subject }: Session): boolean {
+    const before = this.read();
+    const changed = subjectOf(before.token) !== subject;
+    this.subject = subject;
+    this.store(changed ? { token } : { ...before, token });
+    return changed;
+  }
+
+  /** Change what is stored, unless another customer has come to this browser since. */
   write(change: Partial<Record<keyof Stored, unknown>>): void {
-    const after = { ...this.read(), ...change } as Stored;
+    const before = this.read();
+    if (!this.subject || subjectOf(before.token) === this.subject) this.store({ ...before, ...change } as Stored);
+  }
+
+  private store(after: Stored): void {
     this.fallback = after;
     try {
       localStorage.setItem(`opora:${this.site}`, JSON.stringify(after));
     } catch {
       // Kept above.
     }
+  }
+}
+
+/** Return the customer that a token names; empty if it is none of the service's. */
+function subjectOf(token = ''): string {
+  try {
+    const claims = token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/');
+    return String((JSON.parse(atob(claims)) as { sub: unknown }).sub);
+  } catch {
+    return '';
   }
 }
 
