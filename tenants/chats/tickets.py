@@ -1,10 +1,11 @@
 """Tickets: questions of chats handed over to a person. A ticket is stored before its number is shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import choice
 
-from sqlalchemy import select
+from sqlalchemy import ScalarSelect, select
 
 from tenants.chats.records import HandoffRequest
 from tenants.chats.tables import ChatRow, TicketRow
@@ -74,6 +75,20 @@ def close_ticket(session: TenantSession, row: ChatRow) -> None:
     ticket = session.find(TicketRow, number)
     if ticket is not None:
         ticket.closed_at = datetime.now(UTC)
+
+
+def pass_on(session: TenantSession, chat_ids: Sequence[str] | ScalarSelect[str], *, with_question: bool) -> None:
+    """Give the tickets of chats that are about to be deleted to other chats which have the same ticket.
+
+    :param with_question: keep the question and the draft, which come from the deleted chat.
+    """
+    others = select(TicketRow, ChatRow.chat_id).join(ChatRow, ChatRow.ticket_id == TicketRow.ticket_id)
+    held = TicketRow.chat_id.in_(chat_ids), ChatRow.chat_id.not_in(chat_ids)
+    for ticket, heir in session.execute(others.where(*held)).all():
+        ticket.chat_id = ticket.session_id = heir
+        if not with_question:
+            ticket.turn_id = ticket.question = ticket.draft = ""
+    session.flush()
 
 
 def _held_elsewhere(session: TenantSession, row: ChatRow, number: str | None = None) -> str | None:

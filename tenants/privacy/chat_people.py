@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, or_, select, union
 
 from settings import get_settings
 from tenants.accounts import policy
-from tenants.chats import files, outbox
+from tenants.chats import files, outbox, tickets
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.store import messages
 from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow, TicketRow
@@ -67,6 +67,7 @@ def erase(subject: str | None, session_id: str | None) -> int:
     """
     with database.writing() as session:
         ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
+        tickets.pass_on(session, ids, with_question=False)
         articles.remove_drafts(session, ids)
         articles.unlink_chats(session, ids)
         session.remove(OutboxRow, OutboxRow.chat_id.in_(ids))
@@ -78,8 +79,9 @@ def erase(subject: str | None, session_id: str | None) -> int:
 def prune(now: datetime, closing: Event | None = None) -> int:
     """Delete the tenant's chats that are older than its policy allows, with all related data; return their number.
 
-    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. Questions
-    from outside are deleted in any state after `ticket_days`.
+    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. So is one
+    that waited too long and is back with the assistant, while its ticket is open. Questions from outside are deleted
+    in any state after `ticket_days`.
 
     :param closing: set when the process stops.
     """
@@ -87,7 +89,8 @@ def prune(now: datetime, closing: Event | None = None) -> int:
     outside = (ChatRow.session_id.is_not(None), ChatRow.updated_at < now - timedelta(days=get_settings().ticket_days))
     expired = [and_(*outside)]
     if days is not None:
-        over = ChatRow.state.in_(("bot", "resolved"))
+        answered = and_(ChatRow.state == "bot", ChatRow.ticket_id.is_(None))
+        over = or_(answered, ChatRow.state == "resolved")
         expired.append(and_(over, ChatRow.updated_at < now - timedelta(days=days)))
     old = or_(*expired)
     with database.reading() as session:
@@ -101,6 +104,7 @@ def _prune_some(old: ColumnElement[bool], most: int) -> int:
     oldest = select(ChatRow.chat_id).where(old).order_by(ChatRow.updated_at).limit(most).with_for_update()
     with database.writing() as session:
         ids = session.scalars(oldest).all()
+        tickets.pass_on(session, ids, with_question=True)
         articles.unlink_chats(session, ids)
         for table in (OutboxRow, TicketRow, ChatRow):
             session.remove(table, table.chat_id.in_(ids))

@@ -16,9 +16,11 @@ import pytest
 
 from pipelines.ask.chats.contract import message_part
 from settings import Settings
+from tenants.accounts import policy
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
 from tenants.chats import consents, fanout, outbox, sites, store, timeouts, undo
+from tenants.chats.change import changing
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.sites import Consent, SiteConfig
@@ -493,3 +495,33 @@ def test_customers_of_two_sites_with_one_subject_are_different_people(records: S
         rest = persons.export(Person("u:1"))
         assert [one["chat_id"] for one in rest["chats"] if isinstance(one, dict)] == [written["brand-b"]]
         assert [one["site"] for one in rest["consents"] if isinstance(one, dict)] == ["brand-b"]
+
+
+def test_a_chat_that_waited_too_long_is_not_pruned(chat: Chat) -> None:
+    policy.change(chat_days=30, queue_minutes=5)
+    store.hand_over(chat.chat_id, WANTED)
+    with changing(chat.chat_id) as change:
+        change.become("queue_timed_out")
+    left = store.get(chat.chat_id)
+    assert (left.state, left.ticket_id is None) == ("bot", False)
+    later = datetime.now(UTC) + timedelta(days=31)
+    assert chat_people.prune(later) == 0
+    assert len(all_tickets()) == 1
+    with acting_as(ANNA):
+        store.take(chat.chat_id)
+        store.resolve(chat.chat_id)
+    assert chat_people.prune(later) == 1
+
+
+def test_a_ticket_of_two_chats_outlives_the_erasure_of_one(records: Settings) -> None:
+    Registry(records).add("acme")
+    with acting_as(Tenant("acme", "v:1", site="shop")):
+        first, second = (store.start(site="shop", locale="ru").chat_id for _ in range(2))
+        store.hand_over(first, WANTED)
+        store.hand_over(second, HandoffRequest("user_request", question="Где мастер?"))
+        ticket = store.get(second).ticket_id
+    with acting_as(ANNA):
+        assert persons.erase(Person(session_id=first)).chats == 1
+        (left,) = all_tickets()
+        assert (left.ticket_id, left.session_id, left.question) == (ticket, second, "")
+        assert persons.erase(Person("v:1")).tickets == 1
