@@ -109,6 +109,12 @@ def enqueue_reply(session: TenantSession, row: ChatRow, wait: int | None) -> Non
     _enqueue(session, "email.reply", row.chat_id, {"chat_id": row.chat_id}, after)
 
 
+def renew_token(row: ChatRow) -> None:
+    """Take no more answers to the e-mails sent so far: they may be in the hands of another person."""
+    if row.mail_token:
+        row.mail_token = token_hex(16)
+
+
 def enqueue_alert(session: TenantSession, address: str, data: Mapping[str, object]) -> None:
     """Have an alert sent to a member of staff; no server for e-mail, no alert."""
     if get_settings().smtp_host:

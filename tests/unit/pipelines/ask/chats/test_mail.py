@@ -236,6 +236,20 @@ def test_only_an_own_reference_opens_a_chat(chat: Chat, server: MailServer, fold
     assert (by_mail(chat), folder.seen) == ([], set())
 
 
+def test_emails_to_an_earlier_contact_open_no_chat(chat: Chat, server: MailServer, folder: MailFolder) -> None:
+    got = sent(chat, server)
+    with acting_as(Tenant("acme", "v:1")):
+        store.leave_contact(chat.chat_id, "anna@right.example", "Ответ придёт на почту.")
+    folder.mails.append(answer(got, "Отмените заказ"))
+    Mailbox().look()
+    assert by_mail(chat) == []
+    again = sent(store.get(chat.chat_id), server)
+    assert again["To"] == "anna@right.example"
+    folder.mails.append(answer(again, "Спасибо!"))
+    Mailbox().look()
+    assert [message.text for message in by_mail(chat)] == ["Спасибо!"]
+
+
 def report_of(returned: EmailMessage) -> bytes:
     report = EmailMessage()
     report["From"] = "MAILER-DAEMON@example.ru"
