@@ -133,6 +133,8 @@ def get(login: str) -> Operator:
 def admit(login: str, *, role: Role | None, default_role: Role | None, name: str) -> Operator:
     """Return the operator that an identity provider vouches for, in the tenant in context; add them if needed.
 
+    The tenant's only admin stays one, whatever the provider says.
+
     :param role: the role according to the provider; None if it gives none.
     :param default_role: the role of a new operator; None refuses people who were not added before.
     :raises Invalid: `login_invalid`, `login_taken` (by the same person at the same moment), `operator_unknown`.
@@ -141,6 +143,7 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
     if not _LOGIN.fullmatch(login):
         raise Invalid("login_invalid")
     with Invalid("login_taken").instead_of(Clash), database.writing() as session:
+        session.lock_tenant()
         row = session.scalar(select(OperatorRow).where(OperatorRow.login == login).with_for_update(key_share=True))
         if row is None:
             if default_role is None:
@@ -155,7 +158,7 @@ def admit(login: str, *, role: Role | None, default_role: Role | None, name: str
             session.add(row)
             session.flush()  # gives the operator an id
             settings_history.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
-        elif role is not None and role != row.role:
+        elif role is not None and role != row.role and not _is_last_admin(session, row):
             settings_history.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
             row.role = role
         return record_of(Operator, row)
@@ -323,13 +326,18 @@ def _existing(session: TenantSession, login: str, *, lock: bool = False) -> Oper
 
 
 def _check_not_last(session: TenantSession, row: OperatorRow) -> None:
-    """Raise `Invalid`, `operator_last_admin`, for the only admin of a tenant.
+    """Raise `Invalid`, `operator_last_admin`, for the only admin of a tenant."""
+    if _is_last_admin(session, row):
+        raise Invalid("operator_last_admin")
+
+
+def _is_last_admin(session: TenantSession, row: OperatorRow) -> bool:
+    """Return whether this is the only admin of the tenant.
 
     The tenant must be locked: two admins may demote each other at the same moment.
     """
     others = select(OperatorRow.login).where(OperatorRow.role == "admin", OperatorRow.login != row.login)
-    if row.role == "admin" and session.scalar(others.limit(1)) is None:
-        raise Invalid("operator_last_admin")
+    return row.role == "admin" and session.scalar(others.limit(1)) is None
 
 
 def _display_name(name: str, login: str) -> str:

@@ -278,3 +278,10 @@ def test_an_old_password_replaces_no_newer_one(anna: Operator) -> None:
     with pytest.raises(Unauthenticated, match="sign_in_failed"):
         operators.set_password(anna.login, "ветер стих к утру", verified=verified)
     assert operators.authenticate(anna.login, "дождь шёл всю ночь") == anna
+
+
+def test_a_provider_demotes_no_last_admin(anna: Operator) -> None:
+    for login in ("vera", "oleg"):
+        operators.add(login, PASSWORD, role="admin")
+    roles = [operators.admit(login, role="operator", default_role=None, name="").role for login in ("vera", "oleg")]
+    assert roles == ["operator", "admin"]
