@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias, get_args
 
 from sqlalchemy import ColumnElement, delete, func, select
 
+from tenants.chats.tables import ChatRow
+from tenants.core import context
 from tenants.core.errors import NotFound
 from tenants.desk.tables import FeedbackRow
 from tenants.storage import database
@@ -45,7 +47,8 @@ class Feedback:
 def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, comment: str = "") -> Feedback:
     """Store a verdict, replacing this person's earlier one on the turn.
 
-    Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, or it was erased.
+    Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, it was erased, or it is not of
+    the caller's chats, if they are a visitor of a site.
     """
     beside = AuditContentRow.sequence == AuditRow.sequence
     turn = (
@@ -57,7 +60,7 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
     )
     with database.writing() as session:
         judged = session.execute(turn).first()
-        if judged is None:
+        if judged is None or not _may_judge(session, judged.session_id):
             raise NotFound("turn_unknown")
         row = FeedbackRow(
             turn_id=turn_id,
@@ -69,6 +72,15 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
             at=datetime.now(UTC),
         )
         return record_of(Feedback, session.merge(row))
+
+
+def _may_judge(session: TenantSession, session_id: str) -> bool:
+    """Return whether the caller may judge the turns of a session: a visitor of a site, those of their chats there."""
+    caller = context.current()
+    if not caller.site:
+        return True
+    theirs = ChatRow.subject == caller.subject, ChatRow.site.in_(("", caller.site))
+    return session.count(ChatRow, ChatRow.chat_id == session_id, *theirs) > 0
 
 
 def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Feedback, ...]:

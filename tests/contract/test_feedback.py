@@ -9,6 +9,7 @@ from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.audit import store
 from tenants.audit.store import TurnOwner
+from tenants.chats import store as chats
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
 from tenants.desk import feedback
@@ -63,3 +64,14 @@ def test_a_verdict_goes_with_its_turn(records: Settings) -> None:
     assert stored() == [("t3", "carl", "down", None)]
     store.erase(TurnOwner("bob"), records)
     assert stored() == []
+
+
+def test_a_visitor_judges_answers_of_their_own_chats_only(records: Settings) -> None:
+    with acting_as(Tenant("acme", "u:1", site="brand-a")):
+        chat = chats.start(site="brand-a")
+        store.append([entry("asked", person="u1", session_id=chat.chat_id)], records)
+        feedback.give("asked", "u1", "up")
+    for stranger in (Tenant("acme", "u:1", site="brand-b"), Tenant("acme", "v:2", site="brand-a")):
+        with acting_as(stranger), pytest.raises(NotFound, match="turn_unknown"):
+            feedback.give("asked", "u1", "down")
+    assert stored() == [("asked", "u1", "up", None)]
