@@ -48,6 +48,11 @@ class Change:
         row = self.session.scalar(messages_of(self.row.chat_id, ChatMessageRow.client_id == client_id))
         return message_of(row) if row is not None else None
 
+    def id_of(self, client_id: str | None, author: Author) -> str | None:
+        """Return the id to store an author's message under: people choose their ids, and another may have taken it."""
+        taken = self.sent_before(client_id)
+        return client_id if taken is None or taken.author == author else f"{author}:{client_id}"
+
     def sent_since(self, prefix: str, since: datetime) -> int:
         """Count the messages since a time whose `client_id` begins like this."""
         sent = ChatMessageRow.client_id.startswith(prefix), ChatMessageRow.created_at >= since

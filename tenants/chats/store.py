@@ -170,6 +170,7 @@ def post(
     :raises OporaError: the errors of `text_quota.check`.
     """
     with changing(chat_id) as change:
+        client_id = change.id_of(client_id, "customer")
         if (before := change.sent_before(client_id)) is not None:
             return Posted(chat_of(change.row), before, repeated=True)
         text_quota.check(change.session, "customer")
@@ -359,6 +360,7 @@ def reply(
     """
     operator, wait = context.current().subject, mail.minutes()
     with changing(chat_id) as change:
+        client_id = change.id_of(client_id, "operator")
         if (before := change.sent_before(client_id)) is not None:
             return Posted(chat_of(change.row), before, repeated=True)
         if (newer := change.reply_of_another(seen, operator)) is not None:

@@ -47,8 +47,8 @@ class Feedback:
 def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, comment: str = "") -> Feedback:
     """Store a verdict, replacing this person's earlier one on the turn.
 
-    Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, it was erased, or it is not of
-    the caller's chats, if they are a visitor of a site.
+    Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, or it was erased. A visitor of
+    a site may judge the turns of their own chats only.
     """
     beside = AuditContentRow.sequence == AuditRow.sequence
     turn = (

@@ -525,3 +525,17 @@ def test_a_ticket_of_two_chats_outlives_the_erasure_of_one(records: Settings) ->
         (left,) = all_tickets()
         assert (left.ticket_id, left.session_id, left.question) == (ticket, second, "")
         assert persons.erase(Person("v:1")).tickets == 1
+
+
+def test_a_customer_takes_no_id_of_an_operators_reply(chat: Chat) -> None:
+    store.post(chat.chat_id, "Здравствуйте", client_id="crm-1")
+    with acting_as(ANNA):
+        replies = [
+            store.reply(chat.chat_id, "Чем помочь?", seen=9, client_id=given) for given in ("crm-1", "crm-2") * 2
+        ]
+    posts = [store.post(chat.chat_id, "Вот чек", client_id=given) for given in ("crm-1", "crm-2", "crm-2")]
+    assert [one.repeated for one in replies] == [False, False, True, True]
+    assert [one.repeated for one in posts] == [True, False, True]
+    assert [one.author for one in store.messages(chat.chat_id) if one.kind == "text"] == [
+        *("customer", "operator", "operator", "customer"),
+    ]

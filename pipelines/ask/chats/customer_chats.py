@@ -113,9 +113,10 @@ class Conversations:
 
         def checked() -> tuple[Chat, bool]:
             chat, messages = _own_chat_and_messages(chat_id)
-            if client_id is not None and any(one.client_id == client_id for one in messages):
+            own = [one for one in messages if one.author == "customer"]
+            if client_id is not None and any(one.client_id == client_id for one in own):
                 return chat, True
-            is_own = any(one.message_id == message_id and one.author == "customer" for one in messages)
+            is_own = any(one.message_id == message_id for one in own)
             if not (chat.state == "bot" and is_own and thread.can_return_to(messages, message_id)):
                 raise Conflict("chat_changed", state=chat.state, version=chat.version)
             with database.reading() as session:
