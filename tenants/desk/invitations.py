@@ -9,20 +9,28 @@ from secrets import token_urlsafe
 
 from sqlalchemy import delete, select
 
+from tenants.access.tables import TokenRow
 from tenants.accounts.registry import Registry, TenantRecord
-from tenants.chats.tables import ChatRow
+from tenants.chats.tables import ChatRow, SiteRow, TicketRow, WebhookRow
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, NotFound, OporaError
 from tenants.desk import operators
 from tenants.desk.operator_sessions import digest_of
 from tenants.desk.operators import Operator
-from tenants.desk.tables import InvitationRow, OperatorRow
-from tenants.knowledge.tables import DocumentRow
+from tenants.desk.sso_providers import SignInProviderRow
+from tenants.desk.tables import ArticleRow, CannedReplyRow, EvaluationQuestionRow, InvitationRow, OperatorRow
+from tenants.knowledge.tables import DocumentRow, RejectedRow, ToolRow
 from tenants.storage import database
 from tenants.storage.audit_tables import AuditRow
+from tenants.storage.tables import Base
 
 LONGEST = timedelta(days=1)
-_IN_USE = (OperatorRow.login, DocumentRow.doc_id, ChatRow.chat_id, AuditRow.turn_id)
+_IN_USE: tuple[type[Base], ...] = (
+    *(OperatorRow, CannedReplyRow, ArticleRow, EvaluationQuestionRow, SignInProviderRow),
+    *(DocumentRow, RejectedRow, ToolRow),
+    *(SiteRow, ChatRow, TicketRow, WebhookRow),
+    *(TokenRow, AuditRow),
+)
 
 
 def invite(tenant_id: str) -> str:
@@ -32,7 +40,7 @@ def invite(tenant_id: str) -> str:
     :raises Conflict: `tenant_in_use`, if the tenant has a user or any data.
     """
     with acting_as(Tenant(tenant_id, "")), database.reading() as session:
-        if any(session.scalar(select(column).limit(1)) is not None for column in _IN_USE):
+        if any(session.scalars(select(row).limit(1)).first() is not None for row in _IN_USE):
             raise Conflict("tenant_in_use")
     return renew(tenant_id)
 

@@ -1,20 +1,24 @@
 """Administration of tenants: suspension, counts, and the invitation of a first admin."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from settings import Settings
+from tenants.access import issued_tokens
 from tenants.accounts import registry, settings_history
 from tenants.accounts.registry import Registry
+from tenants.chats import sites
 from tenants.chats import store as chats
-from tenants.core.context import Tenant, acting_as
+from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import Busy, Conflict, Forbidden, NotFound
-from tenants.desk import invitations, operators
+from tenants.desk import invitations, operators, replies
 from tenants.insight import totals
 from tenants.insight.totals import TenantSize
 from tenants.privacy import retention
+from tests.chats import webhook
 from tests.desk import PASSWORD
 
 ANNA = Tenant("acme", "anna")
@@ -71,6 +75,23 @@ def test_an_invitation_works_once_for_a_day_and_while_nobody_is_there(records: S
             invitations.invite(tenant_id)
     with pytest.raises(NotFound, match="tenant_unknown"):
         invitations.invite("nobody")
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda: replies.add("Приветствие", "Здравствуйте"),
+        lambda: sites.add("Лавка", []),
+        lambda: issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=60),
+        lambda: webhook("chat.message"),
+    ],
+    ids=["reply", "site", "token", "webhook"],
+)
+def test_nobody_is_invited_into_a_tenant_with_any_data(records: Settings, fill: Callable[[], object]) -> None:
+    with acting_as(Tenant("acme", "crm", SCOPES)):
+        fill()
+    with pytest.raises(Conflict, match="tenant_in_use"):
+        invitations.invite("acme")
 
 
 def test_invitation_survives_a_busy_moment(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
