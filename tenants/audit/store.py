@@ -231,6 +231,7 @@ class _Chain:
         self.flush()
         # In the order in which publishing an article locks them.
         articles.forget_previews(self.session)
+        articles.forget_questions(self.session, gaps.wordings(self.session, sequences))
         gaps.forget(self.session, sequences)
         for chosen in batches(sequences):
             for rows in (AuditContentRow, AuditDocumentRow):

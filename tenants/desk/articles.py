@@ -5,7 +5,7 @@ Publishing makes a document of the knowledge base, which customers see; the reco
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -252,6 +252,16 @@ def remove_drafts(session: TenantSession, chat_ids: ScalarSelect[str]) -> None:
     for article_id in session.scalars(select(ArticleRow.article_id).where(*unpublished)).all():
         gaps.link(session, (), article_id)
         session.remove(ArticleRow, ArticleRow.article_id == article_id)
+
+
+def forget_questions(session: TenantSession, erased: Set[str]) -> None:
+    """Remove questions that are being erased from drafts that were never published."""
+    drafts = select(ArticleRow.article_id, ArticleRow.questions).where(ArticleRow.published_version.is_(None))
+    for article_id, questions in session.execute(drafts).all() if erased else ():
+        if not erased.isdisjoint(questions):
+            # A new version: a form that is open with the question cannot store it again.
+            changed = {"questions": [one for one in questions if one not in erased], "version": ArticleRow.version + 1}
+            session.execute(update(ArticleRow).where(ArticleRow.article_id == article_id).values(**changed))
 
 
 def forget_previews(session: TenantSession) -> None:

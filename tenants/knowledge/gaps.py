@@ -229,6 +229,13 @@ def count(session: TenantSession, misses: Sequence[RecordedMiss]) -> None:
     session.flush()
 
 
+def wordings(session: TenantSession, sequences: Sequence[int]) -> frozenset[str]:
+    """Return the questions of these turns that the knowledge base could not answer."""
+    askings = select(GapAskingRow.question)
+    asked = (session.scalars(askings.where(GapAskingRow.sequence.in_(batch))) for batch in batches(sequences))
+    return frozenset(question for questions in asked for question in questions if question)
+
+
 def forget(session: TenantSession, sequences: Sequence[int]) -> None:
     """Uncount the misses of these turns. A gap without other turns is deleted; one with others takes their words."""
     for batch in batches(sequences):

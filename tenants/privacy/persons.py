@@ -6,6 +6,7 @@
 | spool: turns on their way to the audit | the same | stored without content as they arrive |
 | feedback: verdicts on answers | digest of tenant and subject; session | deleted, with all others on their turns |
 | gaps: questions asked | the audit's turns | count reduced; deleted if no other turn asked |
+| questions of drafts for these gaps, as they were asked | the audit's turns | removed unless published |
 | previews of articles: answers to questions asked | the audit's turns | deleted; the author asks again |
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |

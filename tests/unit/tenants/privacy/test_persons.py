@@ -20,7 +20,7 @@ from tenants.chats.conversation_memory import PastTurn
 from tenants.chats.records import HandoffRequest
 from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault, Invalid
-from tenants.desk import feedback
+from tenants.desk import articles, feedback
 from tenants.knowledge import gaps
 from tenants.privacy import persons, retention
 from tenants.privacy.persons import ErasureReport, Person
@@ -217,3 +217,13 @@ def test_pending_records_of_an_erased_person_are_stored_erased(installation: Set
 def test_a_person_has_to_be_named() -> None:
     with pytest.raises(Invalid, match="person_missing"):
         Person(None, "")
+
+
+def test_the_question_of_an_erased_person_goes_from_drafts() -> None:
+    asked = entry("t1", at=datetime.now(UTC), person=persons.digest("acme", "anna"), misses=[miss(CANARY, "где")])
+    store.append([asked], get_settings())
+    drafts = [articles.add(articles.Draft("Склад", "На Лесной.", questions=(CANARY, "Где склад?"))) for _ in range(2)]
+    persons.erase(Person(subject="anna"))
+    left = [articles.get(one.article_id) for one in drafts]
+    assert [one.draft.questions for one in left] == [("Где склад?",)] * 2
+    assert {one.version for one in left} == {drafts[0].version + 1}
