@@ -48,7 +48,7 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
     """Store a verdict, replacing this person's earlier one on the turn.
 
     Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, or it was erased. A visitor of
-    a site may judge the turns of their own chats only.
+    a site may judge only turns of their chats.
     """
     beside = AuditContentRow.sequence == AuditRow.sequence
     turn = (

@@ -54,7 +54,7 @@ _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$b3BvcmEtb3BvcmEtb3BvcmE$AAAAAAAAAAAAA
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A user of the desk. `tenant_id` is None for an admin of the installation. `name` is shown to customers.
+    """A user of the desk. Admins of the installation have no `tenant_id`. `name` is shown to customers.
 
     `password_digest` tells whether the password has changed since this was read.
     """

@@ -37,7 +37,7 @@ class Erasure(FrozenModel):
         return not self.person and not self.session_id
 
 
-def note(
+def record(
     tenant_id: str, *, person: str = "", session_id: str = "", site: str = "", settings: Settings | None = None
 ) -> None:
     """Record an erasure before it starts. Raises `TryAgain`, `journal_unwritable`: then it must not start."""

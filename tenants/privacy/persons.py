@@ -6,7 +6,7 @@
 | spool: turns on their way to the audit | the same | stored without content as they arrive |
 | feedback: verdicts on answers | digest of tenant and subject; session | deleted, with all others on their turns |
 | gaps: questions asked | the audit's turns | count reduced; deleted if no other turn asked |
-| questions of drafts for these gaps, as they were asked | the audit's turns | removed unless published |
+| these questions in drafts of articles | the audit's turns | removed unless published |
 | previews of articles: answers to questions asked | the audit's turns | deleted; the author asks again |
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
@@ -166,7 +166,7 @@ def erase(person: Person) -> ErasureReport:
     """
     owner, parts = person.owner, person.parts()
     site = "" if person.site == EVERY_SITE else person.site or ""
-    erasures.note(context.current().tenant_id, person=owner.person, session_id=owner.session_id, site=site)
+    erasures.record(context.current().tenant_id, person=owner.person, session_id=owner.session_id, site=site)
     if not site:
         report = _erase(owner, person.subject, person.session_id)
         return replace(report, traces=traces.erase(owner.person, owner.session_id))
@@ -180,7 +180,7 @@ def erase_again(erasure: Erasure) -> None:
         return
     with acting_as(Tenant(erasure.tenant_id, "restore")):
         owner = TurnOwner(erasure.person, erasure.session_id)
-        erasures.note(erasure.tenant_id, person=owner.person, session_id=owner.session_id, site=erasure.site)
+        erasures.record(erasure.tenant_id, person=owner.person, session_id=owner.session_id, site=erasure.site)
         # The journal knows people by their digest alone.
         known = [one for one in subjects() if digest(erasure.tenant_id, one) == owner.person] if owner.person else []
         if erasure.site:

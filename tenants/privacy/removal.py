@@ -108,7 +108,7 @@ def _stopped(tenant_id: str) -> Iterator[None]:
     with ExitStack() as held:
         try:
             _claim(held)
-            erasures.note(tenant_id)
+            erasures.record(tenant_id)
         except BaseException:
             if suspended_at is not None:
                 registry.resume(tenant_id, _SUBJECT, since=suspended_at)

@@ -29,11 +29,11 @@ def test_a_journal_can_be_written_anew_from_the_records(records: Settings, tmp_p
 
 
 def test_a_torn_line_of_the_journal_was_no_erasure_and_spoils_no_other(installation: Settings) -> None:
-    erasures.note("acme", person="a" * 32)
+    erasures.record("acme", person="a" * 32)
     path = installation.data_dir / "erasures.jsonl"
     with path.open("ab") as file:
         file.write(b'{"tenant_id":"ac')
-    erasures.note("acme", session_id="s1")
+    erasures.record("acme", session_id="s1")
     assert [(one.person[:1], one.session_id) for one in erasures.read(path)] == [("a", ""), ("", "s1")]
     path.write_text('{"tenant_id": 1}\n')
     with pytest.raises(CallerError, match="journal_unreadable"):
