@@ -27,7 +27,7 @@ from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.running import RemoteSimulator, simulator_process
 from settings import get_settings
 
-SCHEMA = "models.v1"
+SCHEMA = "models.v2"
 PACE = Knobs(first_token_ms=200, call_ms=800)
 QUICK = Knobs(first_token_ms=5, call_ms=20)
 TURNS = 16

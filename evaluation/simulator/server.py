@@ -12,7 +12,7 @@ from time import monotonic
 import uvicorn
 from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -301,7 +301,7 @@ def _endpoint(work: _Work) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
             body = json.loads(await request.body() or b"{}")
-        except ValueError:
+        except (ClientDisconnect, ValueError):
             body = None
         if not isinstance(body, dict):
             return JSONResponse({"error": "the body is no JSON object"}, 400)

@@ -9,7 +9,7 @@ from components.decide.outcome import partly_answered
 from components.language.captions import innermost
 from components.language.words import stems
 from components.turn import SHOWN, Article, Claim, Draft, Evidence, Exchange, Outcome, Passage, Turn
-from components.understand.followup import addresses_company, named
+from components.understand.followup import addresses_company, leaning, named
 from components.understand.parts import parts_of, sides_of, without_conjunction
 
 _SEARCHED: frozenset[Outcome] = frozenset({*SHOWN, "low_confidence", "clarify", "refused", "cannot_answer"})
@@ -66,8 +66,8 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
 
 
 def _has_topic(question: str) -> bool:
-    """Return whether a question can be asked by itself: "where are you?" can, "how long does it take?" cannot."""
-    return bool(named(question)) or addresses_company(question)
+    """Return whether a question can be asked by itself: "where are you?" can, "what is its warranty?" cannot."""
+    return addresses_company(question) or (bool(named(question)) and leaning(without_conjunction(question)) != "surely")
 
 
 def _covers(answer: Turn, part: Turn) -> bool:

@@ -47,7 +47,12 @@ def test_an_open_part_is_named_unless_the_answer_compares_it(question: str, miss
 
 
 @pytest.mark.parametrize(
-    ("second", "missing"), [("Где мой заказ", ()), ("И сколько это занимает", ("сколько это занимает",))]
+    ("second", "missing"),
+    [
+        ("Где мой заказ", ()),
+        ("И сколько это занимает", ("сколько это занимает",)),
+        ("Какая на него гарантия", ("Какая на него гарантия",)),
+    ],
 )
 def test_a_part_with_a_topic_is_also_asked_by_itself(second: str, missing: tuple[str, ...]) -> None:
     question = f"Сколько весит «Компакт»? {second}?"
