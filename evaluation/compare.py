@@ -67,8 +67,9 @@ class Comparison:
     """Changes from the run `before` to the run `after`.
 
     `parameters` are the pipeline settings and the added evaluators that differ, as (step, parameter, before, after);
-    `broken` the cases by set that met their requirement before and do not now; `unpaired` counts the cases by set that
-    only one run has; `identical` says that every case of the shared sets has exactly the same result.
+    `broken` the cases by set that met their requirement before and do not now; `unpaired` counts the cases by set
+    that only one run has, or that were edited between them; `identical` says that every case of the shared sets has
+    exactly the same result.
     """
 
     before: str
@@ -111,7 +112,8 @@ def _differences(
     old: SetRun, new: SetRun, old_sets: Mapping[str, SetRun], new_sets: Mapping[str, SetRun]
 ) -> Iterator[Difference]:
     before, after = marks(old, old_sets), marks(new, new_sets)
-    shared = [case for case in before if case in after]
+    paired = _paired(old, new)
+    shared = [case for case in before if case in paired]
     repeats = not any(record.calls for record in (*old.records, *new.records))
     if shared:
         for difference in compared(new.name, [before[case] for case in shared], [after[case] for case in shared]):
@@ -220,12 +222,19 @@ def _verdict(difference: Difference, level: float) -> Verdict:
 
 
 def _broken(old: SetRun, new: SetRun) -> Iterator[str]:
-    passed = {r.case.case_id for r in old.records if r.case.demands and not missed(r)}
+    paired = _paired(old, new)
+    passed = {r.case.case_id for r in old.records if r.case.demands and not missed(r)} & paired
     yield from (r.case.case_id for r in new.records if r.case.case_id in passed and missed(r))
 
 
+def _paired(old: SetRun, new: SetRun) -> frozenset[str]:
+    """Return the ids of the cases that both runs have and that expect the same of the answer."""
+    cases = {record.case.case_id: record.case for record in old.records}
+    return frozenset(r.case.case_id for r in new.records if cases.get(r.case.case_id) == r.case)
+
+
 def _unpaired(old: SetRun, new: SetRun) -> int:
-    return len(set(marks_ids(old)) ^ set(marks_ids(new)))
+    return len({*marks_ids(old), *marks_ids(new)} - _paired(old, new))
 
 
 def marks_ids(set_run: SetRun) -> list[str]:

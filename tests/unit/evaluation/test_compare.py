@@ -108,3 +108,11 @@ def test_cases_of_one_run_alone_do_not_count() -> None:
     assert result.unpaired == {"s": 100}
     assert {d.change for d in result.differences} == {0.0}
     assert not result.identical
+
+
+def test_cases_edited_between_the_runs_do_not_count() -> None:
+    few = records_of([True] * 600)
+    stricter = replace(few[1], case=replace(few[1].case, must_contain=("absent",)))
+    result = compare(run(few), run([few[0], stricter, *few[2:]]))
+    assert result.unpaired == {"s": 1}
+    assert (result.regressed, result.broken) == (False, {})
