@@ -66,7 +66,11 @@ def grouped(gaps: Iterable[Gap], alike: float | None = None, *, codes_of: _Codes
 
 def _digest(gaps: Sequence[_Features], alike: float | None, codes_of: _CodesOf) -> bytes:
     """Return a key that keeps no question in memory, so that an erasure leaves nothing to erase here."""
-    return sha256(repr((gaps, alike, codes_of)).encode("utf-8", "surrogatepass")).digest()
+    digest = sha256(repr((alike, codes_of)).encode())
+    for question, stems, vector in gaps:
+        digest.update(repr((question, stems, vector and len(vector))).encode("utf-8", "surrogatepass"))
+        digest.update(vector or b"")
+    return digest.digest()
 
 
 @cached(LRUCache(_MOST_PLACES, lambda groups: sum(map(len, groups))), _digest, Lock())
