@@ -205,10 +205,14 @@ def _remember(ended: EndedTurn) -> None:
     question = mask(turn.standalone_question or turn.question)
     person = current().key("person")
     try:
-        if not audit.is_forgotten(person, request.session_id, ended.asked_at):
-            conversation_memory.remember(
-                request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ())
-            )
+        if audit.is_forgotten(person, request.session_id, ended.asked_at):
+            return
+        conversation_memory.remember(
+            request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ())
+        )
+        if audit.is_forgotten(person, request.session_id, ended.asked_at):
+            # An erasure that began meanwhile may have passed before the turn was written.
+            conversation_memory.forget(request.session_id)
     except Exception as error:
         log.error("turn %s is not remembered: %s", turn.turn_id, trail(error))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from pydantic import TypeAdapter
+from sqlalchemy import delete
 
 from tenants.chats.tables import ConversationRow
 from tenants.core import context
@@ -48,3 +49,14 @@ def remember(session_id: str, turn: PastTurn) -> None:
         earlier = row.turns if row.updated_at >= now - RETENTION else []
         row.turns = [*earlier, columns_of(turn)][-MAX_TURNS:]
         row.updated_at = now
+
+
+def forget(session_id: str) -> None:
+    """Delete the caller's conversation, if there is one."""
+    caller = context.current()
+    with database.writing() as session:
+        session.execute(
+            delete(ConversationRow).where(
+                ConversationRow.subject == caller.subject, ConversationRow.session_id == session_id
+            )
+        )

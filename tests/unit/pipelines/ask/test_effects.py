@@ -19,6 +19,7 @@ from tenants.accounts.registry import Registry
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
 from tenants.chats import conversation_memory
+from tenants.chats.conversation_memory import PastTurn
 from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import gaps
 from tenants.privacy import persons
@@ -74,6 +75,18 @@ def test_a_turn_that_ends_after_an_erasure_is_not_remembered() -> None:
     assert conversation_memory.recall("s-1") == ()
     Ask(FakeEngine(handed_over)).answer(TALK)
     assert len(conversation_memory.recall("s-1")) == 1
+
+
+def test_an_erasure_while_a_turn_is_being_remembered_covers_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    remember = conversation_memory.remember
+
+    def after_an_erasure(session_id: str, turn: PastTurn) -> None:
+        persons.erase(Person(subject="anna"))
+        remember(session_id, turn)
+
+    monkeypatch.setattr(conversation_memory, "remember", after_an_erasure)
+    Ask(FakeEngine(handed_over)).answer(TALK)
+    assert conversation_memory.recall("s-1") == ()
 
 
 @pytest.mark.parametrize("contact", [None, "anna@mail.example"])
