@@ -17,6 +17,7 @@ from time import monotonic, perf_counter
 from anyio import BrokenResourceError, ClosedResourceError
 from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -69,10 +70,6 @@ _BY_STATUS: Mapping[int, type[OporaError]] = {
     422: Invalid,
     503: TryAgain,
 }
-
-
-class _ClientDisconnected(Exception):
-    """The client closed the connection before its request, or the answer to it, was complete."""
 
 
 class Gate:
@@ -165,7 +162,7 @@ class _GatedRequest:
                 with suppress(RateLimited):
                     await self.gate.in_progress.pace(self._address())
             await self._refuse(error)
-        except _ClientDisconnected:
+        except ClientDisconnect:
             code = "client_disconnected"
         except Exception as error:
             log.error("request %s: %s", self.request_id, trail(error))
@@ -196,7 +193,8 @@ class _GatedRequest:
             await self._pass_on(self.route)
             return
         if self.route.follows:
-            self.opening.enter_context(await self.gate.in_progress.openings.admit(self._address()))
+            opening, self.receive = await self.gate.in_progress.openings.admit(self._address(), self.receive)
+            self.opening.enter_context(opening)
         by_cookie = "authorization" not in self.headers and desk_gate.presented(self.headers) != ""
         if self.route.page or (self.route.desk and by_cookie):
             await self._forward_signed_in(self.route, self.route.scope)
@@ -412,7 +410,7 @@ class _GatedRequest:
             message = await self.receive()
             waited += monotonic() - began
             if message["type"] == "http.disconnect" and not complete:
-                raise _ClientDisconnected
+                raise ClientDisconnect
             size = len(message.get("body", b""))
             received += size
             complete = not message.get("more_body", False)
@@ -494,6 +492,6 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
     """
     _, faults = group.split((BrokenResourceError, ClosedResourceError))
     if faults is None:
-        return _ClientDisconnected()
+        return ClientDisconnect()
     first = faults.exceptions[0]
     return _cause(first) if isinstance(first, ExceptionGroup) else first

@@ -6,7 +6,8 @@ from threading import Barrier, Event
 
 import httpx
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
 
 import app
 from pipelines import gate, in_progress
@@ -71,58 +72,66 @@ def test_streams_that_go_on_are_declared_so(installation: Settings) -> None:
     }
 
 
-async def refused(openings: Openings, address: str) -> bool:
-    """Whether a further opening of an address is refused at once. Otherwise it waits in line."""
-    opening = asyncio.ensure_future(openings.admit(address))
-    for _ in range(3):
-        await asyncio.sleep(0)
-    return opening.done() and isinstance(opening.exception(), RateLimited)
+async def connected() -> Message:
+    """A client that has sent its request and stays."""
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
-async def test_addresses_take_turns_to_open_streams() -> None:
+@pytest.mark.parametrize("crowd", ["192.0.2.{}", "2001:db8:0:{:x}::/64"])
+async def test_networks_take_turns_to_open_streams(crowd: str) -> None:
     openings = Openings()
     order = list[str]()
 
     async def open_one(address: str) -> None:
-        with await openings.admit(address):
+        opening, _ = await openings.admit(address, connected)
+        with opening:
             order.append(address)
             await asyncio.sleep(0)
 
-    waiting = [asyncio.create_task(open_one(address)) for address in ["crowd"] * 50 + ["neighbour"]]
-    await asyncio.gather(*waiting)
-    assert order.index("neighbour") < openings_module.AT_WORK
+    addresses = [*(crowd.format(number) for number in range(50)), "198.51.100.1"]
+    await asyncio.wait_for(asyncio.gather(*map(open_one, addresses)), 5)
+    assert order.index("198.51.100.1") < openings_module.AT_WORK
     assert len(order) == 51
 
 
-async def test_few_openings_of_an_address_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openings_module, "REFUSAL_SECONDS", 0)
-    openings = Openings()
-    tenth = openings_module.WAITING // 10
-    assert [await refused(openings, "crowd") for _ in range(2 * tenth)].count(False) <= tenth
-    for number in range(50):
-        assert not await refused(openings, f"neighbour {number}")
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_an_opening_that_ends_early_lets_others_go_on(leaves: bool) -> None:
+    openings, left = Openings(), asyncio.Event()
 
+    async def leaving() -> Message:
+        await left.wait()
+        return {"type": "http.disconnect"}
 
-async def test_refusals_that_come_at_once_are_spread() -> None:
-    openings = Openings()
-    crowd = [asyncio.ensure_future(openings.admit("crowd")) for _ in range(200)]
-    for _ in range(3):
-        await asyncio.sleep(0)
-    assert not any(opening.done() and opening.exception() for opening in crowd)
-    for opening in crowd:
-        opening.cancel()
-
-
-async def test_an_opening_that_is_given_up_lets_others_go_on() -> None:
-    openings = Openings()
-    at_work = [await openings.admit("crowd") for _ in range(openings_module.AT_WORK_OF_ADDRESS)]
-    waiting = [asyncio.ensure_future(openings.admit("crowd")) for _ in range(2)]
+    at_work = [await openings.admit("crowd", connected) for _ in range(openings_module.AT_WORK_OF_NETWORK)]
+    first = asyncio.ensure_future(openings.admit("crowd", leaving))
+    second = asyncio.ensure_future(openings.admit("crowd", connected))
     await asyncio.sleep(0)
-    waiting[0].cancel()
-    with at_work[0]:
+    if leaves:
+        left.set()
+        with pytest.raises(ClientDisconnect):
+            await asyncio.wait_for(first, 5)
+    else:
+        first.cancel()
+    with at_work[0][0]:
         pass
-    with await asyncio.wait_for(waiting[1], 5):
+    opening, _ = await asyncio.wait_for(second, 5)
+    with opening:
         pass
+
+
+async def test_what_arrives_while_an_opening_waits_is_kept() -> None:
+    openings, messages = Openings(), asyncio.Queue[Message]()
+    at_work = [await openings.admit("crowd", connected) for _ in range(openings_module.AT_WORK_OF_NETWORK)]
+    waiting = asyncio.ensure_future(openings.admit("crowd", messages.get))
+    await messages.put({"type": "http.request", "body": b"", "more_body": False})
+    while not messages.empty():
+        await asyncio.sleep(0)
+    with at_work[0][0]:
+        pass
+    _, receive = await asyncio.wait_for(waiting, 5)
+    await messages.put({"type": "http.disconnect"})
+    assert [(await receive())["type"] for _ in range(2)] == ["http.request", "http.disconnect"]
 
 
 async def test_few_streams_are_opened_at_once_before_their_tokens_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +152,6 @@ async def test_few_streams_are_opened_at_once_before_their_tokens_are_checked(mo
 
     monkeypatch.setattr(gate, "is_site_token", lambda _: True)
     monkeypatch.setattr(in_progress, "ANONYMOUS_BURST", 10_000)
-    monkeypatch.setattr(openings_module, "REFUSAL_SECONDS", 0)
     monkeypatch.setattr(
         "tests.unit.pipelines.test_gate.ROUTES", (Route("GET", "/events", scope="operate", follows=True),)
     )
@@ -155,8 +163,8 @@ async def test_few_streams_are_opened_at_once_before_their_tokens_are_checked(mo
         async with httpx.AsyncClient(transport=transport, base_url="http://opora", headers=bearer()) as client:
             return (await client.get("/events")).status_code
 
-    codes = await asyncio.gather(*(open_from(f"192.0.2.{number % 10}") for number in range(STREAMS * 6)))
-    assert set(codes) <= {401, 429}
+    codes = await asyncio.gather(*(open_from(f"192.0.{number % 10}.1") for number in range(2_200)))
+    assert set(codes) == {401}
     assert max(counts) <= openings_module.AT_WORK
 
 
@@ -175,7 +183,7 @@ async def test_refused_streams_that_are_paced_keep_no_other_from_opening(monkeyp
     guarded = gate_of(nothing)
 
     async def open_from(number: int) -> int:
-        transport = httpx.ASGITransport(guarded, client=(f"192.0.2.{number}", 1))
+        transport = httpx.ASGITransport(guarded, client=(f"192.0.{number}.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://opora", headers=bearer("bad")) as client:
             return (await client.get("/events")).status_code
 
@@ -184,7 +192,8 @@ async def test_refused_streams_that_are_paced_keep_no_other_from_opening(monkeyp
     async with asyncio.timeout(5):
         while len(paced) < count:
             await asyncio.sleep(0)
-    with await asyncio.wait_for(guarded.in_progress.openings.admit("neighbour"), 5):
+    opening, _ = await asyncio.wait_for(guarded.in_progress.openings.admit("neighbour", connected), 5)
+    with opening:
         go.set()
         assert await refusals == [401] * count
 
