@@ -238,6 +238,21 @@ def test_messages_arrive_while_every_stream_is_refused(opened: Page, service: Fa
     expect(opened.get_by_text("это Анна")).to_be_visible()
 
 
+def test_a_stream_whose_head_comes_late_is_waited_for(page: Page, service: FakeService, address: str) -> None:
+    service.held_paths = {"/chats/chat-1/events"}
+    page.clock.install()
+    page.goto(address)
+    ask(open_chat(page), "Вопрос")
+    service.wait_for_call("/chats/chat-1/events")
+    polls = len(service.called("/chats/chat-1"))
+    page.clock.fast_forward(8_000)
+    service.release()
+    service.wait_for("customer")
+    service.say(three_sentences())
+    expect(last_answer(page).locator(".text")).to_contain_text("Первое предложение.")
+    assert len(service.called("/chats/chat-1")) == polls
+
+
 def test_delayed_answer_is_announced_in_place_of_the_search(opened: Page, service: FakeService) -> None:
     ask(opened, "Вопрос")
     service.wait_for("customer")

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from sqlalchemy import update
 
 from pipelines import desk_gate
@@ -158,6 +158,32 @@ def test_a_conflicting_reply_keeps_its_text_and_shows_the_newer_one(
         expect(late.locator("#text")).to_have_value("")
         expect(late.locator("#fault")).to_be_hidden()
         expect(early.locator(".message.operator .bubble")).to_have_count(2)
+
+
+def test_a_stream_that_is_refused_is_opened_again(
+    browser: Browser, server: Server, staff: Mapping[str, Operator]
+) -> None:
+    """An `EventSource` does so only after a lost connection."""
+    refusals = [429, 503]
+
+    def refuse_first(route: Route) -> None:
+        if refusals:
+            route.fulfill(status=refusals.pop())
+        else:
+            route.continue_()
+
+    with signed_in(browser, server, staff["Анна"]) as context:
+        context.route("**/desk/live", refuse_first)
+        page = context.new_page()
+        page.clock.install()
+        with page.expect_response("**/desk/live"):
+            page.goto(f"{server.url}/desk")
+        expect(page.locator("#link")).to_have_class(re.compile("offline"))
+        with page.expect_response("**/desk/live"):
+            page.clock.fast_forward(10_000)
+        page.clock.fast_forward(10_000)
+        expect(page.locator("#link")).to_have_text("на связи")
+        assert not refusals
 
 
 def test_an_unfinished_reply_keeps_text_caret_and_focus_during_events(

@@ -3,7 +3,8 @@
  *
  * A browser opens at most six connections to a host under HTTP/1.1, so the tab that holds a lock reads the stream and
  * passes it on. Without locks (pages without TLS) each visible tab reads its own stream. If the first event does not
- * arrive within five seconds, a proxy is buffering: messages are polled for a while.
+ * arrive within five seconds of the response's head, a proxy is buffering: messages are polled for a while. Some proxies
+ * hold back the head, too; but a service at which many streams are being opened also takes seconds to send it.
  */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream';
@@ -14,6 +15,8 @@ import { UNKNOWN_WAIT_SECONDS } from './outbox';
 /** `limited`: the rate limit requires a wait before the next read. */
 export type Link = 'connecting' | 'online' | 'offline' | 'limited';
 
+/** Longest wait for the head of a response, and for the first event after it. */
+const HEAD_MS = 12_000;
 const SNAPSHOT_MS = 5_000;
 const SILENCE_MS = 45_000;
 const POLL_MS = 2_000;
@@ -110,13 +113,16 @@ export class Connection {
     this.ended.signal.addEventListener('abort', give, { once: true });
     let buffered = false;
     let begun = false;
-    let timer = setTimeout(() => {
+    const giveForPolling = (): void => {
       buffered = true;
       give();
-    }, SNAPSHOT_MS);
+    };
+    let timer = setTimeout(giveForPolling, HEAD_MS);
     try {
       const path = `/chats/${this.chatId}/events?after=${this.handlers.last()}`;
       const response = await this.api.request('GET', path, { signal: given.signal, accept: 'text/event-stream' });
+      clearTimeout(timer);
+      timer = setTimeout(giveForPolling, SNAPSHOT_MS);
       const alive = new TransformStream<Uint8Array, Uint8Array>({
         transform: (chunk, controller) => {
           if (begun) {

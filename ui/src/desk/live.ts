@@ -5,6 +5,7 @@
 
 import { Alerts } from './alerts';
 import { merge, parsed } from './merge';
+import { follow } from './stream';
 
 interface News {
   readonly kind: string;
@@ -93,17 +94,17 @@ export class Live {
 
   private lead(): Promise<void> {
     this.leads = true;
-    const stream = new EventSource('/desk/live');
-    stream.onopen = () => this.show(true);
-    stream.onerror = () => this.show(false);
-    for (const kind of KINDS) {
-      stream.addEventListener(kind, ({ data }) => {
-        const news = { kind, ...(JSON.parse(data as string) as object) } as News;
-        this.channel.postMessage(news);
-        this.take(news);
-      });
-    }
-    addEventListener('pagehide', () => stream.close());
+    follow('/desk/live', (stream) => {
+      stream.addEventListener('open', () => this.show(true));
+      stream.addEventListener('error', () => this.show(false));
+      for (const kind of KINDS) {
+        stream.addEventListener(kind, ({ data }) => {
+          const news = { kind, ...(JSON.parse(data as string) as object) } as News;
+          this.channel.postMessage(news);
+          this.take(news);
+        });
+      }
+    });
     return new Promise(() => undefined);
   }
 

@@ -2,6 +2,7 @@
 
 import { Live } from './live';
 import { parsed } from './merge';
+import { follow } from './stream';
 
 /** Submit file forms with a progress display. Without this script they are submitted as usual. */
 export function watchUploads(): void {
@@ -18,13 +19,13 @@ export function followJob(): void {
   const job = document.querySelector<HTMLElement>('[data-job]')?.dataset['job'];
   if (!job) return;
   const live = new Live('');
-  const events = new EventSource(`/jobs/${job}/events`);
-  events.addEventListener('progress', () => void live.load());
-  events.addEventListener('done', () => {
-    events.close();
-    void live.load();
+  follow(`/jobs/${job}/events`, (events) => {
+    events.addEventListener('progress', () => void live.load());
+    events.addEventListener('done', () => {
+      events.close();
+      void live.load();
+    });
   });
-  addEventListener('pagehide', () => events.close());
 }
 
 function send(form: HTMLFormElement): void {
