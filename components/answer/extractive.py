@@ -1,7 +1,7 @@
 """Answering without a model: the section that answers, quoted from its start."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from haystack import Document, component
@@ -10,8 +10,8 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_answer, with_claims
 from components.judge.approaches import proposed
 from components.judge.terms import read_query
-from components.language.captions import innermost, section_path
-from components.language.identifiers import codes
+from components.language.captions import section_path
+from components.language.identifiers import codes, shape, shapes
 from components.language.marks import FENCE, HEADING_MARK, ITEM
 from components.language.normalise import fold
 from components.language.words import stems
@@ -122,7 +122,7 @@ def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:
     """
     spans = [span for span in passage.sentences if fold(passage.text[slice(*span)].strip("# ")) != fold(passage.title)]
     if query.codes:
-        return _entries(passage, spans, frozenset(query.codes))
+        return _entries(passage, spans, query)
     # A quotation has no gaps: of a section that was cut, only the part around the hit.
     spans = [span for span in spans if span[0] >= passage.gap]
     parts: list[list[tuple[int, int]]] = [[]]
@@ -157,23 +157,20 @@ def _is_headed(passage: Passage, part: Sequence[tuple[int, int]], query: Query) 
     return bool(headed) and set(headed) <= query.weights.keys()
 
 
-def _entries(
-    passage: Passage, spans: Sequence[tuple[int, int]], asked: frozenset[str]
-) -> tuple[list[tuple[int, int]], str]:
+def _entries(passage: Passage, spans: Sequence[tuple[int, int]], query: Query) -> tuple[list[tuple[int, int]], str]:
     """Return the sentences about the requested codes, and the heading of the section if all are within one.
 
     These go from each mention up to the next mention of another code, or to the end of the section that is about the
-    code: a section with its subsections if the heading names the code, else the part up to the next heading. In a
-    section whose heading names no other code, only a heading ends them: its steps may name a spare part. A passage
+    code: a section with its subsections if the heading names the code, else the part up to the next heading. A passage
     whose heading or title alone names the code is about it as a whole. Rows of a table follow its header.
     """
+    asked = frozenset(query.codes)
     kept: list[tuple[int, int]] = []
     header: list[tuple[int, int]] = []
     path: list[_Heading] = []
     common: list[_Heading] | None = None
     titled = set(codes(f"{passage.title}\n{passage.heading}"))
     about = bool(asked & titled)
-    is_headed = _names_only(passage.heading, asked)
     end_level = 0  # a heading of this level, or above it, ends what is about the codes
     for span in spans:
         said = passage.text[slice(*span)]
@@ -183,28 +180,37 @@ def _entries(
         if mark:
             path = [*(one for one in path if one[0] < level), (level, span[0], said.strip("# "))]
             about = about and level > end_level
-            is_headed = _names_only(said, asked) if named else is_headed and about
         if not said.lstrip().startswith("|"):
             header = []
         elif not named and (not header or _DELIMITER.fullmatch(said)):
             header.append(span)
         if named & asked:
             end_level = min(end_level, level) if about else 0 if titled and titled <= asked else level
-        if named and (mark or not is_headed):
-            about = bool(named & asked)
+            about = True
+        elif _begins_entry(said, named, asked):
+            about = False
         if about:
             kept += [one for one in (*header, span) if one not in kept]
             common = path if common is None else [one for one in common if one in path]
     if not common:
         return kept, ""
     _, begin, heading = common[-1]
-    # The citation names the section, so the quotation needs no heading above it.
-    return kept[1:] if kept[0][0] == begin and len(kept) > 1 else kept, heading
+    # The citation names the section, so the quotation needs no heading above it that says nothing else.
+    body = kept[1:] if kept[0][0] == begin else []
+    said_again = {*query.weights, *(stem for span in body for stem in stems(passage.text[slice(*span)]))}
+    return body if body and said_again.issuperset(stems(heading)) else kept, heading
 
 
-def _names_only(heading: str, asked: frozenset[str]) -> bool:
-    named = set(codes(innermost(heading)))
-    return bool(named) and named <= asked
+def _begins_entry(said: str, named: Set[str], asked: Set[str]) -> bool:
+    """Return whether a sentence that names other codes begins the entry of one, rather than naming a spare part.
+
+    An entry is a row of a table, opens with its code, explains or announces it, or has one built like the requested.
+    """
+    if not named or said.lstrip().startswith("|"):
+        return bool(named)
+    opening = said.strip("#>*_- \n").split(maxsplit=1)
+    built_alike = {*map(shape, asked), *shapes(said)}
+    return bool(opening and codes(opening[0])) or any(shape(code) in built_alike for code in named)
 
 
 def _blocks(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:

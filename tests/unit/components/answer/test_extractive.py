@@ -67,16 +67,35 @@ def test_only_the_entry_about_the_code_is_quoted() -> None:
 REMEDY = "E20 — сел аккумулятор. Замените его на CR2032.\n\n1. Откройте крышку.\n2. Вставьте аккумулятор."
 
 
-@pytest.mark.parametrize("heading", ["Ошибка E20", "Ошибки E20 и E25", ""])
-def test_a_section_about_the_code_may_name_a_part(heading: str) -> None:
-    asked = document(REMEDY, "c1", heading=heading)
+@pytest.mark.parametrize(
+    "text",
+    [
+        REMEDY,
+        f"E10 — нет воды. Откройте кран.\n\n{REMEDY}\n\nE25 — сломан насос.",
+        f"### Ошибка E20\n\n{REMEDY}\n\n### Ошибка E25\n\nСломан насос.",
+        f"{REMEDY}\n\n**F05** Сломан насос.",
+        f"{REMEDY}\n\nОшибка F05 означает поломку насоса.",
+    ],
+)
+@pytest.mark.parametrize("heading", ["", "Ошибка E20 и другие", "Коды ошибок WM7"])
+def test_an_entry_about_a_code_may_name_a_spare_part(text: str, heading: str) -> None:
+    asked = document(text, "c1", heading=heading)
     answer = ExtractiveAnswerer().run(query="ошибка E20", documents=[asked])["answers"][0]
-    assert to_draft(answer).text == (f"{REMEDY} [1]" if heading == "Ошибка E20" else "E20 — сел аккумулятор. [1]")
+    assert to_draft(answer).text == f"{REMEDY} [1]"
 
 
-def test_the_next_section_ends_what_is_about_the_code() -> None:
-    text = f"### Ошибка E20\n\n{REMEDY}\n\n### Ошибка E25\n\nСломан насос CR9."
-    assert quoted("ошибка E20", text).text == f"{REMEDY} [1]"
+@pytest.mark.parametrize(
+    ("text", "quotation"),
+    [
+        ("### E20 — засорён сливной фильтр\n\nПромойте его.", "E20 — засорён сливной фильтр\n\nПромойте его."),
+        (
+            "### Ошибка E20\n\nПромойте фильтр.\n\n#### Модель X200\n\nИ насос.",
+            "Промойте фильтр.\n\nМодель X200\n\nИ насос.",
+        ),
+    ],
+)
+def test_a_heading_is_quoted_if_it_says_more_than_the_question(text: str, quotation: str) -> None:
+    assert quoted("что значит ошибка E20", text).text == f"{quotation} [1]"
 
 
 def test_a_table_row_about_the_code_follows_the_header() -> None:
