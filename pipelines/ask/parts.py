@@ -24,7 +24,7 @@ def with_parts(initial: Turn, whole: Turn, run: Callable[[Turn], Turn]) -> Turn:
     names them all. A part that is covered beside an answered one, but has no answer by itself, is named as unsure: the
     section may say nothing about it. A comparison is in part answered, and no side is missing, if an offered section
     names them all. If no part is answered, the articles nearest to each of them are offered. A question that refers to
-    the one before it is a part only if the whole message has no answer. A part with a topic of its own that has no
+    the one before it is a part only if the whole message has no answer. A part that names its own topic and has no
     answer after the part before it is asked by itself, too.
 
     :param initial: the turn as it began.
