@@ -190,7 +190,7 @@ def _entries(passage: Passage, spans: Sequence[tuple[int, int]], query: Query) -
         elif _begins_entry(said, named, asked):
             about = False
         if about:
-            kept += [one for one in (*header, span) if one not in kept]
+            kept += [one for one in dict.fromkeys((*header, span)) if one not in kept]
             common = path if common is None else [one for one in common if one in path]
     if not common:
         return kept, ""

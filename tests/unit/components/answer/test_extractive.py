@@ -101,7 +101,10 @@ def test_a_heading_is_quoted_if_it_says_more_than_the_question(text: str, quotat
 def test_a_table_row_about_the_code_follows_the_header() -> None:
     head = "| код | причина |\n| --- | --- |\n"
     table = f"{head}| E10 | нет воды |\n| E20 | засор |\n| E25 | сломан насос |"
-    assert quoted("ошибка E20", table).text == f"{head}| E20 | засор | [1]"
+    for heading in ("", "Ошибка E20 и другие"):
+        asked = document(table, "c1", heading=heading)
+        answer = ExtractiveAnswerer().run(query="ошибка E20", documents=[asked])["answers"][0]
+        assert to_draft(answer).text == f"{head}| E20 | засор | [1]"
 
 
 @pytest.mark.parametrize(("first", "quotation"), [(0.7, "Курьер. [1]"), (0.6, "Самовывоз. [1]")])
