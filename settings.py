@@ -207,7 +207,11 @@ class Settings(BaseSettings):
         396, ge=1, le=36_500, description="Days to keep turns in the audit; the default is 13 months."
     )
     ticket_days: int = Field(
-        396, ge=1, le=36_500, description="Days to keep questions that were handed over from outside chats."
+        396,
+        ge=1,
+        le=36_500,
+        description="Days to keep questions that were handed over from outside chats. If the policy sets `chat_days`, "
+        "also the least number of days to keep a chat that is back with the assistant while its ticket is open.",
     )
     tool_networks: str = Field(
         "",

@@ -105,7 +105,9 @@ class Policy(FrozenModel):
     )
     chat_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None,
-        description="Days to keep a chat after its last message, unless a customer is waiting in it; empty: no limit.",
+        description="Days to keep a chat after its last message; empty: no limit. A chat that waits for a person, or "
+        "that a person has taken, is kept until it is resolved. A chat that is back with the assistant while its "
+        "ticket is open is kept for at least `OPORA_TICKET_DAYS`.",
     )
     audit_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
         None, description="Days to keep turns in the audit; overrides the installation's setting."

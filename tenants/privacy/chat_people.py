@@ -79,19 +79,20 @@ def erase(subject: str | None, session_id: str | None) -> int:
 def prune(now: datetime, closing: Event | None = None) -> int:
     """Delete the tenant's chats that are older than its policy allows, with all related data; return their number.
 
-    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. So is one
-    that waited too long and is back with the assistant, while its ticket is open. Questions from outside are deleted
-    in any state after `ticket_days`.
+    A chat that waits for an operator, or that an operator has taken or snoozed, is open, however old it is. A chat that
+    is back with the assistant while its ticket is open is kept for `ticket_days`, or longer if the policy allows it.
+    Questions from outside are deleted in any state after `ticket_days`.
 
     :param closing: set when the process stops.
     """
-    days = policy.current().chat_days
-    outside = (ChatRow.session_id.is_not(None), ChatRow.updated_at < now - timedelta(days=get_settings().ticket_days))
-    expired = [and_(*outside)]
+    days, ticket_days = policy.current().chat_days, get_settings().ticket_days
+    expired = [and_(ChatRow.session_id.is_not(None), ChatRow.updated_at < now - timedelta(days=ticket_days))]
     if days is not None:
         answered = and_(ChatRow.state == "bot", ChatRow.ticket_id.is_(None))
         over = or_(answered, ChatRow.state == "resolved")
         expired.append(and_(over, ChatRow.updated_at < now - timedelta(days=days)))
+        longer = timedelta(days=max(days, ticket_days))
+        expired.append(and_(ChatRow.state == "bot", ChatRow.updated_at < now - longer))
     old = or_(*expired)
     with database.reading() as session:
         if session.scalar(select(ChatRow.chat_id).where(old).limit(1)) is None:

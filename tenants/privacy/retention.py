@@ -147,7 +147,10 @@ RULES: Mapping[str, Rule] = {
     ),
     "watched_files": Rule("as long as the file"),
     "sites": Rule("until it is removed"),
-    "chats": Rule("the policy's `chat_days`, or until the person is erased"),
+    "chats": Rule(
+        "the policy's `chat_days`, at least `OPORA_TICKET_DAYS` if its ticket was left open, or until the person is "
+        "erased"
+    ),
     "chat_messages": Rule(_CHAT),
     "chat_files": Rule("the policy's `chat_file_days`, or a day if it was never sent; at most as long as the chat"),
     "consents": Rule("until the person is erased"),

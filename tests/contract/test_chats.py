@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from pipelines.ask.chats.contract import message_part
-from settings import Settings
+from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.hours import Hours
 from tenants.accounts.registry import Registry
@@ -497,11 +497,27 @@ def test_customers_of_two_sites_with_one_subject_are_different_people(records: S
         assert [one["site"] for one in rest["consents"] if isinstance(one, dict)] == ["brand-b"]
 
 
-def test_a_chat_that_waited_too_long_is_not_pruned(chat: Chat) -> None:
-    policy.change(chat_days=30, queue_minutes=5)
+def wait_in_vain(chat: Chat) -> None:
     store.hand_over(chat.chat_id, WANTED)
     with changing(chat.chat_id) as change:
         change.become("queue_timed_out")
+
+
+def test_a_chat_that_waited_too_long_is_kept_as_long_as_a_ticket(chat: Chat) -> None:
+    policy.change(chat_days=30, queue_minutes=5)
+    wait_in_vain(chat)
+    days = get_settings().ticket_days
+    assert chat_people.prune(datetime.now(UTC) + timedelta(days=days - 1)) == 0
+    policy.change(chat_days=days + 10)
+    assert chat_people.prune(datetime.now(UTC) + timedelta(days=days + 1)) == 0
+    policy.change(chat_days=30)
+    assert chat_people.prune(datetime.now(UTC) + timedelta(days=days + 1)) == 1
+    assert all_tickets() == ()
+
+
+def test_a_chat_that_waited_too_long_is_not_pruned(chat: Chat) -> None:
+    policy.change(chat_days=30, queue_minutes=5)
+    wait_in_vain(chat)
     left = store.get(chat.chat_id)
     assert (left.state, left.ticket_id is None) == ("bot", False)
     later = datetime.now(UTC) + timedelta(days=31)
