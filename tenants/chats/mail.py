@@ -109,9 +109,15 @@ def enqueue_reply(session: TenantSession, row: ChatRow, wait: int | None) -> Non
     _enqueue(session, "email.reply", row.chat_id, {"chat_id": row.chat_id}, after)
 
 
-def renew_token(row: ChatRow) -> None:
-    """Take no more answers to the e-mails sent so far: they may be in the hands of another person."""
-    if row.mail_token:
+def change_contact(row: ChatRow, contact: str) -> None:
+    """Store how to reach the customer.
+
+    A different address renews the token: e-mails sent so far may have reached another person, whose answers are no
+    longer taken. So does an address after a phone number: the e-mails may have gone to any address before.
+    """
+    before, address = (address_in(one).lower() for one in (row.contact, contact))
+    row.contact = contact
+    if row.mail_token and address and address != before:
         row.mail_token = token_hex(16)
 
 

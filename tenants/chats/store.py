@@ -214,8 +214,7 @@ def leave_contact(chat_id: str, contact: str, words: str) -> Chat:
     """
     with changing(chat_id) as change:
         if change.row.contact != contact:
-            change.row.contact = contact
-            mail.renew_token(change.row)
+            mail.change_contact(change.row, contact)
             change.add("system", "event", words, body={"event": "contact_left"})
         return chat_of(change.row)
 

@@ -236,10 +236,14 @@ def test_only_an_own_reference_opens_a_chat(chat: Chat, server: MailServer, fold
     assert (by_mail(chat), folder.seen) == ([], set())
 
 
-def test_emails_to_an_earlier_contact_open_no_chat(chat: Chat, server: MailServer, folder: MailFolder) -> None:
+@pytest.mark.parametrize("contacts", [(), ("+7 903 123-45-67",)])
+def test_emails_to_an_earlier_contact_open_no_chat(
+    chat: Chat, server: MailServer, folder: MailFolder, contacts: tuple[str, ...]
+) -> None:
     got = sent(chat, server)
     with acting_as(Tenant("acme", "v:1")):
-        store.leave_contact(chat.chat_id, "anna@right.example", "Ответ придёт на почту.")
+        for contact in (*contacts, "anna@right.example"):
+            store.leave_contact(chat.chat_id, contact, "Ответ придёт на почту.")
     folder.mails.append(answer(got, "Отмените заказ"))
     Mailbox().look()
     assert by_mail(chat) == []
@@ -248,6 +252,17 @@ def test_emails_to_an_earlier_contact_open_no_chat(chat: Chat, server: MailServe
     folder.mails.append(answer(again, "Спасибо!"))
     Mailbox().look()
     assert [message.text for message in by_mail(chat)] == ["Спасибо!"]
+
+
+@pytest.mark.parametrize("contact", ["+7 903 123-45-67", f" {CUSTOMER.upper()} "])
+def test_emails_stay_answerable_if_no_other_address_replaces_theirs(
+    chat: Chat, server: MailServer, folder: MailFolder, contact: str
+) -> None:
+    got = sent(chat, server)
+    store.leave_contact(chat.chat_id, contact, "Сохранено.")
+    folder.mails.append(answer(got, "Отмените заказ"))
+    Mailbox().look()
+    assert [message.text for message in by_mail(chat)] == ["Отмените заказ"]
 
 
 def report_of(returned: EmailMessage) -> bytes:
