@@ -187,6 +187,39 @@ def test_another_customer_of_the_browser_sends_nothing_of_the_first(
     assert "Анна" not in str(page.evaluate("Object.entries(localStorage)"))
 
 
+def test_a_page_keeps_consent_and_messages_beside_another_customer(
+    context: BrowserContext, page: Page, service: FakeService, address: str
+) -> None:
+    service.site["consent"] = {"text": "Согласен на обработку", "url": None}
+    service.subject = "u:anna"
+    page.clock.install()
+    page.goto(address)
+    box = open_chat(page).get_by_role("checkbox")
+    box.check()
+    ask(page, "Первый вопрос")
+    expect(page.locator(".message.customer:not(.unsent)")).to_have_count(1)
+    service.subject = "v:1"
+    other = context.new_page()
+    other.goto(address)
+    expect(open_chat(other).get_by_role("checkbox")).not_to_be_checked()
+    other.close()
+    service.subject = "u:anna"
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (503, "unavailable")
+    page.clock.fast_forward("15:00")
+    ask(page, "Второй вопрос")
+    service.wait_for_call("/messages", lambda body: body["text"] == "Второй вопрос")
+    expect(page.locator(".unsent")).to_have_count(1)
+    expect(box).to_have_count(0)
+    page.goto("about:blank")
+    service.refusal = None
+    page.goto(address)
+    open_chat(page)
+    shows(page, "Первый вопрос", "Второй вопрос")
+    expect(page.locator(".unsent")).to_have_count(0)
+    expect(box).to_have_count(0)
+    assert len(service.called("/consent")) == 1
+
+
 def second_is_refused(page: Page, service: FakeService, code: str, *, retry_after: int) -> None:
     """Send two messages; the second one is refused with 429."""
     ask(page, "Первый")

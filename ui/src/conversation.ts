@@ -56,6 +56,7 @@ export class Conversation {
     this.api = new Api(config, this.memory, (session, customerChanged) => {
       this.site = session.site;
       if (customerChanged) this.consented = this.consentStored = false;
+      this.outbox.keep();
       this.tools = config.page && session.tools;
     });
     this.outbox = new Outbox(this.memory, {

@@ -28,10 +28,13 @@ export class Outbox {
 
   /** Take over what earlier pages of this customer have not sent. Until the session starts, it may be another one's. */
   restore(): void {
-    const own = new Set(this.pending.map((one) => one.client_id));
-    const earlier = (this.memory.read().pending ?? []).filter((one) => !own.has(one.client_id));
-    const all = [...earlier, ...this.pending];
+    const all = this.ofAllPages();
     this.change(() => all);
+  }
+
+  /** Store the unsent messages again: another customer of the browser may have replaced them. */
+  keep(): void {
+    this.memory.write({ pending: this.ofAllPages() });
   }
 
   add(message: Omit<Pending, 'client_id'>): void {
@@ -69,6 +72,12 @@ export class Outbox {
       this.sending = false;
       this.way.changed();
     }
+  }
+
+  private ofAllPages(): readonly Pending[] {
+    const own = new Set(this.pending.map((one) => one.client_id));
+    const others = (this.memory.read().pending ?? []).filter((one) => !own.has(one.client_id));
+    return [...others, ...this.pending];
   }
 
   private next(): Pending | undefined {

@@ -18,41 +18,54 @@ interface Stored {
 }
 
 export class Memory {
-  private fallback: Stored = {};
-  /** The customer of this page. */
+  /** What is stored for the customer of this page: kept here while another one's is in the browser. */
+  private own: Stored = {};
+  /** The customer of this page; empty until the session starts. */
   private subject = '';
 
   constructor(private readonly site: string) {}
 
   read(): Stored {
-    try {
-      return JSON.parse(localStorage.getItem(`opora:${this.site}`) ?? '{}') as Stored;
-    } catch {
-      return this.fallback;
-    }
+    const stored = this.stored();
+    return this.isOwn(stored) ? stored : this.own;
   }
 
   /**
    * Store the token of this page's customer. People may share a browser: whatever another one has left is dropped.
    *
-   * Return whether the browser was another customer's, or nobody's.
+   * Return whether the page was another customer's or, when it starts, the browser was another one's or nobody's.
    */
   claim({ token, subject }: Session): boolean {
-    const before = this.read();
-    const changed = subjectOf(before.token) !== subject;
+    const stored = this.stored();
+    const isTheirs = subjectOf(stored.token) === subject;
+    const changed = this.subject ? this.subject !== subject : !isTheirs;
     this.subject = subject;
-    this.store(changed ? { token } : { ...before, token });
+    if (isTheirs) this.store({ ...stored, token });
+    else this.store(changed ? { token } : { ...this.own, token });
     return changed;
   }
 
-  /** Change what is stored, unless another customer has come to this browser since. */
+  /** Change what is stored. If another customer has come to this browser since, only this page keeps it. */
   write(change: Partial<Record<keyof Stored, unknown>>): void {
-    const before = this.read();
-    if (!this.subject || subjectOf(before.token) === this.subject) this.store({ ...before, ...change } as Stored);
+    const after = { ...this.read(), ...change } as Stored;
+    if (this.isOwn(this.stored())) this.store(after);
+    else this.own = after;
+  }
+
+  private isOwn(stored: Stored): boolean {
+    return !this.subject || subjectOf(stored.token) === this.subject;
+  }
+
+  private stored(): Stored {
+    try {
+      return JSON.parse(localStorage.getItem(`opora:${this.site}`) ?? '{}') as Stored;
+    } catch {
+      return this.own;
+    }
   }
 
   private store(after: Stored): void {
-    this.fallback = after;
+    this.own = after;
     try {
       localStorage.setItem(`opora:${this.site}`, JSON.stringify(after));
     } catch {
