@@ -116,6 +116,29 @@ def test_a_waiting_customer_says_where_to_reply(opened: Page, service: FakeServi
     assert service.called("/contact")[-1] == {"contact": "anna@example.ru"}
 
 
+def test_a_contact_is_left_only_with_the_consent_that_the_site_asks_for(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    service.change(state="queued", owner="nobody", contact_wanted=True)
+    service.site["consent"] = {"text": "Согласен на обработку", "url": None}
+    service.refused_paths, service.refusal = {"/chats/chat-1/contact"}, (403, "consent_missing")
+    form, box = opened.locator(".contact"), opened.get_by_role("checkbox")
+    form.get_by_role("textbox").fill("anna@example.ru")
+    form.get_by_role("button").click()
+    expect(box).not_to_be_checked()
+    expect(opened.get_by_role("alert")).to_contain_text("отметьте согласие")
+    service.refusal = None
+    form.get_by_role("button").click()
+    box.check()
+    form.get_by_role("button").click()
+    service.wait_for_call("/consent")
+    expect(box).to_have_count(0)
+    expect(opened.get_by_role("alert")).to_have_count(0)
+    service.wait_for_call("/contact")
+    asked = [path.rsplit("/", 1)[1] for _, path, _ in service.calls]
+    assert [one for one in asked if one in {"contact", "consent"}] == ["contact", "consent", "contact"]
+
+
 def test_the_conversation_can_be_downloaded(opened: Page, service: FakeService) -> None:
     service.answers = [three_sentences()]
     ask(opened, "Вопрос")

@@ -369,6 +369,23 @@ def test_whoever_has_withdrawn_their_consent_is_asked_for_it_again(
     shows(page, "Вопрос", "Ещё вопрос")
 
 
+def test_consent_required_during_a_chat_is_asked_for(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    expect(opened.locator(".message.customer:not(.unsent)")).to_have_count(1)
+    service.site["consent"] = {"text": "Согласен на обработку", "url": None}
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (403, "consent_missing")
+    ask(opened, "Ещё вопрос")
+    box = opened.get_by_role("checkbox")
+    expect(box).not_to_be_checked()
+    expect(opened.locator(".banner")).to_contain_text("отметьте согласие")
+    service.refusal = None
+    box.check()
+    opened.locator(".unsent").get_by_role("button").click()
+    shows(opened, "Вопрос", "Ещё вопрос")
+    expect(opened.locator(".unsent")).to_have_count(0)
+    assert service.called("/consent") == [{"text": "Согласен на обработку"}]
+
+
 def test_a_person_takes_over_and_leaves(opened: Page, service: FakeService) -> None:
     service.answers = [OUTCOMES["cannot_answer"]()]
     ask(opened, "Вопрос")

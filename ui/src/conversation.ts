@@ -196,7 +196,9 @@ export class Conversation {
   }
 
   async leaveContact(contact: string): Promise<void> {
+    if (this.refuseWithoutConsent()) return;
     await this.attempt(async () => {
+      await this.ensureChat();
       try {
         this.take(await this.api.json<Chat>('POST', this.path('contact'), { contact }));
         this.fault = null;
@@ -352,11 +354,13 @@ export class Conversation {
     this.add([accepted.message]);
   }
 
-  private refused(problem: Problem): void {
+  private async refused(problem: Problem): Promise<void> {
     if (!['consent_withdrawn', 'consent_missing'].includes(problem.code)) return this.fail(problem);
+    // The site may ask for consent only since the session began.
+    if (problem.code === 'consent_missing') await this.api.start().catch(() => undefined);
     this.consented = this.consentStored = false;
     this.memory.write({ consent: '' });
-    this.refuseWithoutConsent();
+    if (!this.refuseWithoutConsent()) this.fail(problem);
   }
 
   private async upload(file: File, signal: AbortSignal, progress: (percent: number) => void): Promise<FileInfo> {
@@ -374,7 +378,8 @@ export class Conversation {
     try {
       await work();
     } catch (problem) {
-      this.fail(problem instanceof Problem ? problem : undefined);
+      if (problem instanceof Problem) await this.refused(problem);
+      else this.fail();
     }
     this.changed();
   }

@@ -9,7 +9,7 @@ interface Way {
   /** Whether sending is allowed. */
   ready(): boolean;
   deliver(message: Pending): Promise<void>;
-  refused(problem: Problem): void;
+  refused(problem: Problem): Promise<void>;
   unreachable(): void;
   changed(): void;
 }
@@ -92,11 +92,11 @@ export class Outbox {
       if (!(problem instanceof Problem) || problem.status === 0 || problem.status >= 500) throw problem;
       if (problem.status === 429 && problem.code !== 'chats_full') {
         this.wait(problem.retryAfter || UNKNOWN_WAIT_SECONDS);
-        this.way.refused(problem);
+        await this.way.refused(problem);
         return;
       }
       this.change((all) => all.map((one) => (one.client_id === message.client_id ? { ...one, failed: true } : one)));
-      this.way.refused(problem);
+      await this.way.refused(problem);
     }
   }
 
