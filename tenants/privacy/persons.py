@@ -42,6 +42,7 @@ from tenants.all_tables import Base
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
+from tenants.chats import sites
 from tenants.chats.tables import ConsentRow, ConversationRow, TicketRow
 from tenants.chats.tickets import Ticket
 from tenants.chats.visitors import IDENTIFIED
@@ -83,10 +84,10 @@ class ErasureReport:
 class Person:
     """A person of the tenant in context: by `subject` (as in the token), by session, or one session of a subject.
 
-    Raises `Invalid` with the code `person_missing` if neither is given.
-
     :param site: the person of this site alone, with their chats and consents there; `*` for all sites. Two sites may
         identify different people by the same subject.
+    :raises Invalid: `person_missing`, without a subject and a session; `person_site_beside_session`, as a chat is of
+        one site.
     """
 
     subject: str | None = None
@@ -96,6 +97,8 @@ class Person:
     def __post_init__(self) -> None:
         if not self.subject and not self.session_id:
             raise Invalid("person_missing")
+        if self.session_id is not None and self.site is not None:
+            raise Invalid("person_site_beside_session")
 
     @property
     def owner(self) -> TurnOwner:
@@ -106,16 +109,30 @@ class Person:
     def parts(self) -> "Sequence[Person]":
         """Return the person by each of their chats, if they are of one site; else the person alone.
 
-        Raises `Invalid` with the code `person_at_several_sites` if a site has to be named.
+        Raises `Invalid`: `person_at_several_sites` if a site has to be named, `person_site_unknown` if it is neither
+        the tenant's nor one at which the person has chats or consents.
         """
         if self.subject is None or self.session_id is not None or self.site == EVERY_SITE:
             return (self,)
         if self.site is not None:
-            return [Person(self.subject, chat_id) for chat_id in chats.at_site(self.subject, self.site)]
+            _check_site(self.site, self.subject)
+            return _parts_at(self.site, self.subject)
         known = chats.sites_of(self.subject) if self.subject.startswith(IDENTIFIED) else ()
         if len(known) > 1:
             raise Invalid("person_at_several_sites", sites=", ".join(known))
         return (self,)
+
+
+def _check_site(site: str, subject: str) -> None:
+    # A removed site may still have chats.
+    names = dict.fromkeys(chats.sites_of(subject), "") | {one.key: one.name for one in sites.own()}
+    if site not in names:
+        listed = ", ".join(f"{key} ({name})" if name else key for key, name in names.items())
+        raise Invalid("person_site_unknown", site=site, sites=listed or "-")
+
+
+def _parts_at(site: str, subject: str) -> Sequence[Person]:
+    return [Person(subject, chat_id) for chat_id in chats.at_site(subject, site)]
 
 
 @lru_cache(maxsize=4_096)
@@ -125,7 +142,7 @@ def digest(tenant_id: str, subject: str) -> str:
 
 
 def export(person: Person) -> Mapping[str, list[object]]:
-    """Return all data about a person, by kind. Raises `Invalid`: `person_at_several_sites`."""
+    """Return all data about a person, by kind. Raises `Invalid` as `Person.parts` does."""
     parts = person.parts()
     if parts == (person,):
         return _exported(person)
@@ -161,8 +178,8 @@ def _exported(person: Person) -> Mapping[str, list[object]]:
 def erase(person: Person) -> ErasureReport:
     """Erase all data about a person, including records on their way to the audit.
 
-    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then. Raises `Invalid`:
-    `person_at_several_sites`.
+    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then. Raises `Invalid` as
+    `Person.parts` does.
     """
     owner, parts = person.owner, person.parts()
     site = "" if person.site == EVERY_SITE else person.site or ""
@@ -185,7 +202,7 @@ def erase_again(erasure: Erasure) -> None:
         known = [one for one in subjects() if digest(erasure.tenant_id, one) == owner.person] if owner.person else []
         if erasure.site:
             for customer in known:
-                _erase_at_site(Person(customer, site=erasure.site).parts(), customer, erasure.site)
+                _erase_at_site(_parts_at(erasure.site, customer), customer, erasure.site)
             return
         nobody: list[str | None] = ["" if owner.person else None]
         for subject in known or nobody:

@@ -14,7 +14,7 @@ from tenants.accounts.registry import Registry
 from tenants.all_tables import Base
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
-from tenants.chats import consents, conversation_memory, files, tickets
+from tenants.chats import consents, conversation_memory, files, sites, tickets
 from tenants.chats import store as chats
 from tenants.chats.conversation_memory import PastTurn
 from tenants.chats.records import HandoffRequest
@@ -22,7 +22,7 @@ from tenants.core.context import SCOPES, Tenant, acting_as
 from tenants.core.errors import InternalFault, Invalid
 from tenants.desk import articles, feedback
 from tenants.knowledge import gaps
-from tenants.privacy import persons, retention
+from tenants.privacy import erasures, persons, retention
 from tenants.privacy.persons import ErasureReport, Person
 from tenants.storage import database
 from tenants.work import idempotency, jobs
@@ -227,3 +227,51 @@ def test_the_question_of_an_erased_person_goes_from_drafts() -> None:
     left = [articles.get(one.article_id) for one in drafts]
     assert [one.draft.questions for one in left] == [("Где склад?",)] * 2
     assert {one.version for one in left} == {drafts[0].version + 1}
+
+
+def customer_at(*written_at: str) -> list[str]:
+    """Let the customer `u:1` write at these sites, one chat each; return the chats' ids."""
+    chat_ids = []
+    for site in written_at:
+        with acting_as(Tenant("acme", "u:1", site=site)):
+            chat_ids.append(chats.start(site=site).chat_id)
+            consents.give("Согласен", site=site, address="192.0.2.1")
+    return chat_ids
+
+
+def kept_of_customer() -> tuple[int, int]:
+    """Return how many chats and consents of the customer are left."""
+    left = persons.export(Person("u:1", site="*"))
+    return len(left["chats"]), len(left["consents"])
+
+
+@pytest.mark.parametrize("site", ["", "Brand A", "brand-c"])
+def test_a_site_is_named_by_a_key_that_exists(installation: Settings, site: str) -> None:
+    sites.add("Brand A", [], key="brand-a")
+    customer_at("brand-a", "brand-b")
+    for refused in (persons.export, persons.erase):
+        with pytest.raises(Invalid, match="person_site_unknown") as raised:
+            refused(Person("u:1", site=site))
+        assert raised.value.params["sites"] == "brand-a (Brand A), brand-b"
+    assert kept_of_customer() == (2, 2)
+    assert not (installation.data_dir / "erasures.jsonl").exists()
+
+
+def test_a_customer_of_a_removed_site_can_be_erased() -> None:
+    sites.add("Brand C", [], key="brand-c")
+    customer_at("brand-a", "brand-b")
+    assert persons.erase(Person("u:1", site="brand-b")).chats == 1
+    assert persons.erase(Person("u:1", site="brand-c")).chats == 0
+    assert kept_of_customer() == (1, 1)
+
+
+@pytest.mark.parametrize("subject", ["u:1", None])
+@pytest.mark.parametrize("site", ["brand-a", "*", ""])
+def test_a_chat_is_named_without_its_site(installation: Settings, subject: str | None, site: str) -> None:
+    first, _ = customer_at("brand-a", "brand-a")
+    with pytest.raises(Invalid, match="person_site_beside_session"):
+        persons.erase(Person(subject, first, site))
+    assert persons.erase(Person(subject, first)).chats == 1
+    (noted,) = erasures.read(installation.data_dir / "erasures.jsonl")
+    persons.erase_again(noted)
+    assert kept_of_customer() == (1, 2)

@@ -13,6 +13,7 @@ from pipelines.ask.engine import YAML
 from settings import Settings
 from tenants.accounts.registry import Registry
 from tenants.audit import store
+from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
 from tenants.knowledge import documents
 from tenants.knowledge.documents import DocumentRecord
@@ -133,6 +134,16 @@ def test_a_person_is_exported_and_erased(group: str) -> None:
     assert opora("audit", "verify").exit_code == 0
     assert "Erased: 0 answers" in opora(group, "erase", "--subject", "bob").stdout
     assert opora(group, "erase").exit_code == 2
+
+
+@pytest.mark.parametrize("act", ["export", "erase"])
+def test_a_site_that_does_not_exist_is_refused_with_those_that_do(act: str) -> None:
+    with acting_as(Tenant("shop", "cli")):
+        sites.add("Shop", [], key="shop-site")
+    refused = opora("person", act, "--subject", "bob", "--site", "")
+    assert (refused.exit_code, "shop-site (Shop)" in refused.stderr) == (2, True)
+    refused = opora("person", act, "--session", "s1", "--site", "shop-site")
+    assert (refused.exit_code, "without --site" in refused.stderr) == (2, True)
 
 
 def test_stale_documents_are_listed_with_their_doubts() -> None:
