@@ -79,4 +79,5 @@ def journal(settings: Settings | None = None) -> Iterator[str]:
 
 
 def _line(erasure: Erasure) -> str:
-    return erasure.model_dump_json() + "\n"
+    # A release before sites were recorded accepts no such field.
+    return erasure.model_dump_json(exclude=None if erasure.site else {"site"}) + "\n"

@@ -1,5 +1,6 @@
 """The journal of erasures, which is applied to every restored backup."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,13 @@ def test_nobody_is_erased_whose_erasure_cannot_be_noted(
         with pytest.raises(TryAgain, match="journal_unwritable"):
             persons.erase(Person(subject="anna"))
         assert len(persons.export(Person("anna"))["conversations"]) == 1
+
+
+def test_a_journal_names_a_site_only_where_one_was_named(installation: Settings) -> None:
+    erasures.record("acme", person="a" * 32)
+    erasures.record("acme", person="a" * 32, site="brand-a")
+    path = installation.data_dir / "erasures.jsonl"
+    everywhere, at_site = path.read_text().splitlines()
+    assert set(json.loads(everywhere)) == {"tenant_id", "person", "session_id", "at"}, "0.2.0 accepts no other field"
+    assert json.loads(at_site)["site"] == "brand-a"
+    assert [one.site for one in erasures.read(path)] == ["", "brand-a"]
