@@ -21,7 +21,8 @@
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
 A thumb in Phoenix is deleted with the trace of its turn; it has no name and no text.
-A trace that waits for Phoenix is not sent any more. Erasing again finds a trace that Phoenix was storing at the moment.
+A trace that waits for Phoenix is not sent any more. Erasing again finds a trace that Phoenix was storing at the moment;
+after an erasure at one site, it has to name the chat as the session.
 Counters of requests and digests of earlier searches are in memory and hold no text. Logs hold no personal text.
 Copies elsewhere, such as backups, are out of reach: they have to expire, and the journal of erasures
 (`tenants.privacy.erasures`) makes sure that a restore does not bring erased data back.
@@ -178,17 +179,16 @@ def _exported(person: Person) -> Mapping[str, list[object]]:
 def erase(person: Person) -> ErasureReport:
     """Erase all data about a person, including records on their way to the audit.
 
-    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then. Raises `Invalid` as
-    `Person.parts` does.
+    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then; with a site, the chats whose
+    traces remain are kept, as a repeated call finds the traces by them. Raises `Invalid` as `Person.parts` does.
     """
     owner, parts = person.owner, person.parts()
     site = "" if person.site == EVERY_SITE else person.site or ""
     erasures.record(context.current().tenant_id, person=owner.person, session_id=owner.session_id, site=site)
-    if not site:
-        report = _erase(owner, person.subject, person.session_id)
-        return replace(report, traces=traces.erase(owner.person, owner.session_id))
-    report = _erase_at_site(parts, person.subject, site)
-    return replace(report, traces=sum(traces.erase(part.owner.person, part.owner.session_id) for part in parts))
+    if site:
+        return _erase_at_site(parts, person.subject, site, with_traces=True)
+    report = _erase(owner, person.subject, person.session_id)
+    return replace(report, traces=traces.erase(owner.person, owner.session_id))
 
 
 def erase_again(erasure: Erasure) -> None:
@@ -202,7 +202,7 @@ def erase_again(erasure: Erasure) -> None:
         known = [one for one in subjects() if digest(erasure.tenant_id, one) == owner.person] if owner.person else []
         if erasure.site:
             for customer in known:
-                _erase_at_site(_parts_at(erasure.site, customer), customer, erasure.site)
+                _erase_at_site(_parts_at(erasure.site, customer), customer, erasure.site, with_traces=False)
             return
         nobody: list[str | None] = ["" if owner.person else None]
         for subject in known or nobody:
@@ -217,9 +217,14 @@ def subjects() -> tuple[str, ...]:
         return tuple(session.scalars(union(*theirs)))
 
 
-def _erase_at_site(parts: Sequence[Person], subject: str | None, site: str) -> ErasureReport:
+def _erase_at_site(parts: Sequence[Person], subject: str | None, site: str, *, with_traces: bool) -> ErasureReport:
     """Erase the chats of a person at one site, and the consents that they gave there."""
-    reports = [_erase(part.owner, part.subject, part.session_id) for part in parts]
+    reports = []
+    for part in parts:
+        owner = part.owner
+        # First, because a repeated erasure finds the traces by the chat.
+        traced = traces.erase(owner.person, owner.session_id) if with_traces else 0
+        reports.append(replace(_erase(owner, part.subject, part.session_id), traces=traced))
     _delete(ConsentRow, ConsentRow.subject == subject, ConsentRow.site == site)
     database.scrub(get_settings())
     return ErasureReport(*(sum(getattr(one, name) for one in reports) for name in names_of(ErasureReport)))

@@ -19,8 +19,9 @@ from tenants.chats import store as chats
 from tenants.chats.conversation_memory import PastTurn
 from tenants.chats.records import HandoffRequest
 from tenants.core.context import SCOPES, Tenant, acting_as
-from tenants.core.errors import InternalFault, Invalid
+from tenants.core.errors import InternalFault, Invalid, TryAgain
 from tenants.desk import articles, feedback
+from tenants.insight import traces
 from tenants.knowledge import gaps
 from tenants.privacy import erasures, persons, retention
 from tenants.privacy.persons import ErasureReport, Person
@@ -275,3 +276,24 @@ def test_a_chat_is_named_without_its_site(installation: Settings, subject: str |
     (noted,) = erasures.read(installation.data_dir / "erasures.jsonl")
     persons.erase_again(noted)
     assert kept_of_customer() == (1, 2)
+
+
+def test_chats_at_a_site_are_kept_until_their_traces_are_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    customer_at("brand-a", "brand-a", "brand-b")
+    erased: list[str] = []
+
+    def erase(_person: str, session_id: str) -> int:
+        if len(erased) == 1 and not is_back:
+            raise TryAgain
+        erased.append(session_id)
+        return 1
+
+    is_back = False
+    monkeypatch.setattr(traces, "erase", erase)
+    with pytest.raises(TryAgain):
+        persons.erase(Person("u:1", site="brand-a"))
+    assert kept_of_customer() == (2, 3)
+    is_back = True
+    report = persons.erase(Person("u:1", site="brand-a"))
+    assert (report.chats, report.traces, len(set(erased))) == (1, 1, 2)
+    assert kept_of_customer() == (1, 1)
