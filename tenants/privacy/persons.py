@@ -96,7 +96,7 @@ class Person:
     site: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.subject and not self.session_id:
+        if self.session_id == "" or (not self.subject and self.session_id is None):
             raise Invalid("person_missing")
         if self.session_id is not None and self.site is not None:
             raise Invalid("person_site_beside_session")
@@ -118,7 +118,11 @@ class Person:
         if self.site is not None:
             _check_site(self.site, self.subject)
             return _parts_at(self.site, self.subject)
-        known = chats.sites_of(self.subject) if self.subject.startswith(IDENTIFIED) else ()
+        if not self.subject.startswith(IDENTIFIED):
+            return (self,)
+        # Recorded answers outlive their chats, so a site counts without any.
+        identifying = (one.key for one in sites.own() if one.identity_secret is not None)
+        known = dict.fromkeys((*chats.sites_of(self.subject), *identifying))
         if len(known) > 1:
             raise Invalid("person_at_several_sites", sites=", ".join(known))
         return (self,)

@@ -215,9 +215,20 @@ def test_pending_records_of_an_erased_person_are_stored_erased(installation: Set
     assert search.verify().faults == ()
 
 
-def test_a_person_has_to_be_named() -> None:
+@pytest.mark.parametrize("subject", [None, "u:1"])
+def test_a_person_has_to_be_named(subject: str | None) -> None:
     with pytest.raises(Invalid, match="person_missing"):
-        Person(None, "")
+        Person(subject, "")
+
+
+def test_a_site_is_asked_for_even_if_its_chats_are_gone() -> None:
+    for key in ("brand-a", "brand-b"):
+        sites.add(key, [], key=key, identified=True)
+    customer_at("brand-a")
+    with pytest.raises(Invalid, match="person_at_several_sites"):
+        persons.erase(Person("u:1"))
+    assert persons.erase(Person("u:1", site="brand-a")).chats == 1
+    assert persons.erase(Person("anna")).chats == 0
 
 
 def test_the_question_of_an_erased_person_goes_from_drafts() -> None:
