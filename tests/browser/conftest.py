@@ -125,3 +125,8 @@ def violations(page: Page, scope: str = "document") -> list[str]:
 def last_answer(page: Page) -> Locator:
     """Return the newest answer of the bot."""
     return page.locator(".message.bot .answer").last
+
+
+def shows(page: Page, *texts: str) -> None:
+    """Check the messages with texts, and their number."""
+    expect(page.locator(".message .text")).to_have_text(list(texts))
