@@ -12,12 +12,16 @@ import pytest
 
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
+from tenants.chats import store
+from tenants.chats.records import Chat
 from tenants.core.context import Tenant, acting_as
-from tenants.storage import database
+from tenants.storage import bus, database
 from tenants.work import locks
 from tests import fake_qdrant, places
 from tests.fake_qdrant import FakeQdrant
 from tests.servers import EmptiedDatabase, absent, own_database
+
+VISITOR = Tenant("acme", "visitor-1")
 
 
 def _qdrant_url() -> str:
@@ -112,3 +116,13 @@ def acme(records: Settings) -> Iterator[Tenant]:
         Registry(records).add(tenant_id)
     with acting_as(Tenant("acme", "anna")) as caller:
         yield caller
+
+
+@pytest.fixture
+def chat(records: Settings) -> Iterator[Chat]:
+    """A visitor's chat with the assistant; the visitor is in context."""
+    for tenant_id in ("acme", "other"):
+        Registry(records).add(tenant_id)
+    with acting_as(VISITOR):
+        yield store.start(locale="ru")
+    bus.close_all()

@@ -1,6 +1,5 @@
 """Chats of a person on every database: what an erasure and the end of their time take, and what they leave."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,22 +14,10 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Invalid
 from tenants.privacy import chat_people, erasures, persons
 from tenants.privacy.persons import Person
-from tenants.storage import bus
 from tests.chats import all_tickets
 
-VISITOR = Tenant("acme", "visitor-1")
-ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")
+ANNA = Tenant("acme", "anna")
 WANTED = HandoffRequest("user_request", question="Позовите человека")
-
-
-@pytest.fixture
-def chat(records: Settings) -> Iterator[Chat]:
-    """A visitor's chat with the assistant; the visitor is in context."""
-    for tenant_id in ("acme", "other"):
-        Registry(records).add(tenant_id)
-    with acting_as(VISITOR):
-        yield store.start(locale="ru")
-    bus.close_all()
 
 
 def test_customers_of_two_sites_with_one_subject_are_different_people(records: Settings) -> None:

@@ -1,7 +1,7 @@
 """Chats on every database: one transaction per change, messages in order, and no reply out of turn."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import copy_context
@@ -17,7 +17,6 @@ import pytest
 from pipelines.ask.chats.contract import message_part
 from settings import Settings
 from tenants.accounts.hours import Hours
-from tenants.accounts.registry import Registry
 from tenants.chats import consents, fanout, outbox, sites, store, timeouts, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
@@ -27,22 +26,11 @@ from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import Conflict, Forbidden, NotFound, RateLimited
 from tenants.privacy import chat_people, persons
 from tenants.privacy.persons import Person
-from tenants.storage import bus
 from tests.chats import all_tickets, webhook
+from tests.contract.conftest import VISITOR
 
-VISITOR = Tenant("acme", "visitor-1")
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")
 WANTED = HandoffRequest("user_request", question="Позовите человека")
-
-
-@pytest.fixture
-def chat(records: Settings) -> Iterator[Chat]:
-    """A visitor's chat with the assistant; the visitor is in context."""
-    for tenant_id in ("acme", "other"):
-        Registry(records).add(tenant_id)
-    with acting_as(VISITOR):
-        yield store.start(locale="ru")
-    bus.close_all()
 
 
 def operator(who: Tenant = ANNA) -> Chat:
