@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from haystack import Document, component
@@ -29,13 +28,13 @@ class SectionExpander:
 
     Lower-ranked chunks get less text around them, so that more sections fit.
 
-    Chunks of one section become one document with the score and metadata of the best of them, so evidence is read
-    once and in order; so do two adjoining excerpts of one section. A section that is too long is cut around its
-    best chunk, if possible not within a procedure; `meta["begins_earlier"]` and `meta["continues"]` say so. With
-    `with_opening`, it may be as long as a procedure to include its start, which says what it is about, or at least
-    its first chunk; `meta["gap"]` is where chunks between are left out. No document is added once `budget` is
-    spent. The chunks around a hit are named in its metadata; one of an older index that names none passes
-    unchanged. If the sections cannot be read, all chunks pass unchanged, and the turn is degraded (`section`).
+    Chunks of one section become one document with the score and metadata of the best of them, so evidence is read once
+    and in order. A section that is too long is cut around its best chunk, if possible not within a procedure;
+    `meta["begins_earlier"]` and `meta["continues"]` say so. With `with_opening`, it may be as long as a procedure to
+    include its start, which says what it is about, or at least its first chunk; `meta["gap"]` is where chunks between
+    are left out. No document is added once `budget` is spent. The chunks around a hit are named in its metadata; one of
+    an older index that names none passes unchanged. If the sections cannot be read, all chunks pass unchanged, and the
+    turn is degraded (`section`).
 
     :param budget: tokens of all documents together.
     :param section_tokens: maximum number of tokens of one section, unless a procedure is longer.
@@ -86,14 +85,14 @@ class SectionExpander:
         except Exception as error:
             degraded("section", error)
             sections = {document.id: (document,) for document in documents}
-        excerpts: list[_Excerpt] = []
+        expanded: list[Document] = []
         taken: set[str] = set()
         left = self.budget
         for document in documents:
-            if document.id in taken:
+            if document.id in taken or len(expanded) == self.top_k:
                 continue
             chunks = sections[document.id]
-            in_full = self.whole_sections is None or len(excerpts) < self.whole_sections
+            in_full = self.whole_sections is None or len(expanded) < self.whole_sections
             limits = (
                 (self.section_tokens, self.procedure_tokens)
                 if in_full
@@ -102,32 +101,14 @@ class SectionExpander:
             fitting = _fitting(
                 document, chunks, *(min(tokens, left) for tokens in limits), opening=self.with_opening and in_full
             )
-            place, excerpt = self._extended(excerpts, document, fitting)
-            cost = excerpt.tokens - (excerpts[place].tokens if place < len(excerpts) else 0)
-            if place == self.top_k or (cost > left and excerpts):
+            section = joined(document, fitting, self._own(to_passage(document)))
+            cost = count_tokens(section.content or "")
+            if cost > left and expanded:
                 continue
             left -= cost
             taken.update(chunk.id for chunk in (chunks if in_full else fitting))
-            excerpts[place : place + 1] = [excerpt]
-        return {"documents": _told_apart([excerpt.document for excerpt in excerpts])}
-
-    def _extended(
-        self, excerpts: Sequence["_Excerpt"], hit: Document, chunks: Sequence[Document]
-    ) -> tuple[int, "_Excerpt"]:
-        """Return the chunks as an excerpt, and its place: that of the earlier excerpt that they continue, or the next.
-
-        Two excerpts side by side would repeat what their chunks have in common.
-        """
-        for place, earlier in enumerate(excerpts):
-            if earlier.hit.meta.get("doc_id") == hit.meta.get("doc_id"):
-                together = _united(earlier.chunks, chunks)
-                if together:
-                    return place, self._excerpt(earlier.hit, together)
-        return len(excerpts), self._excerpt(hit, chunks)
-
-    def _excerpt(self, hit: Document, chunks: Sequence[Document]) -> "_Excerpt":
-        document = joined(hit, chunks, self._own(to_passage(hit)))
-        return _Excerpt(hit, chunks, document, count_tokens(document.content or ""))
+            expanded.append(section)
+        return {"documents": _told_apart(expanded)}
 
     def _sections(self, documents: Sequence[Document]) -> Mapping[str, tuple[Document, ...]]:
         """Return the chunks of each document's section in reading order, in one read of the index."""
@@ -156,31 +137,6 @@ class SectionExpander:
         if not passage.heading and count_tokens(passage.text) <= self.opening_tokens:
             last += 1
         return first, last
-
-
-@dataclass(frozen=True, slots=True)
-class _Excerpt:
-    """Chunks of one section in reading order.
-
-    :param hit: the best of them.
-    :param document: them as one document, of so many `tokens`.
-    """
-
-    hit: Document
-    chunks: Sequence[Document]
-    document: Document
-    tokens: int
-
-
-def _united(one: Sequence[Document], other: Sequence[Document]) -> Sequence[Document]:
-    """Return chunks of a document in reading order if they are one stretch of a section, else nothing."""
-    chunks = {chunk.id: chunk for chunk in (*one, *other)}
-    passages = [to_passage(chunk) for chunk in chunks.values()]
-    places = [passage.chunk_index for passage in passages]
-    is_one_section = passages[0].section is not None and len({passage.section for passage in passages}) == 1
-    if not is_one_section or max(places) - min(places) >= len(places):
-        return ()
-    return sorted(chunks.values(), key=lambda chunk: to_passage(chunk).chunk_index)
 
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:

