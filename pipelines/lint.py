@@ -16,6 +16,7 @@ from typing import Any
 import networkx
 import yaml
 from haystack import Pipeline
+from haystack.core.component.types import InputSocket
 
 from components.language.texts import terminal_locale, text
 from components.turn import PASSES, Turn
@@ -263,8 +264,11 @@ def _max_passes(components: Mapping[str, object]) -> int:
 
 
 def _loop_faults(pipeline: Pipeline, max_runs: object, max_passes: int) -> Iterator[Finding]:
-    """Find mandatory sockets in a loop that nothing in the loop feeds: a value from outside arrives only once and is
-    missing in the second pass.
+    """Find what Haystack runs with missing values in a loop.
+
+    A mandatory socket that nothing in the loop feeds gets a value from outside only once; it is missing in the second
+    pass. A joiner runs with the documents of one retriever if its name comes before that of another that may get
+    further input: Haystack 3.4 runs waiting steps of a loop in the order of their names.
     """
     graph = pipeline.graph
     loops = [names for names in networkx.strongly_connected_components(graph) if graph.subgraph(names).edges]
@@ -273,8 +277,17 @@ def _loop_faults(pipeline: Pipeline, max_runs: object, max_passes: int) -> Itera
             for socket in graph.nodes[name]["input_sockets"].values():
                 if socket.is_mandatory and socket.senders and loop.isdisjoint(socket.senders):
                     yield Finding("loop_trap", f"{name}.{socket.name}", ", ".join(socket.senders))
+                if socket.is_lazy_variadic and len(socket.senders) > 1:
+                    late = sorted(one for one in socket.senders if one in loop and name.lower() < one.lower())
+                    if waiting := [one for one in late if _may_get_more(graph.nodes[one]["input_sockets"], loop)]:
+                        yield Finding("joins_early", f"{name}.{socket.name}", ", ".join(waiting))
     if loops and not (isinstance(max_runs, int) and max_runs > max_passes):
         yield Finding("loop_without_net", "max_runs_per_component", str(max_passes))
+
+
+def _may_get_more(sockets: Mapping[str, InputSocket], loop: Container[str]) -> bool:
+    """Return whether a step has an optional socket that the loop feeds, for which Haystack lets it wait."""
+    return any(not socket.is_mandatory and any(one in loop for one in socket.senders) for socket in sockets.values())
 
 
 def deployed() -> list[Path]:

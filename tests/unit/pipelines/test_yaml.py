@@ -11,6 +11,7 @@ from components.turn import PASSES
 from pipelines.ask.engine import YAML
 from pipelines.definition import ALLOWED_MODULES, load
 from pipelines.lint import Finding, deployed, lint, lint_file, main
+from tests.pages import profile
 
 OURS = deployed()
 MAX_PASSES = max(PASSES.values())
@@ -163,6 +164,7 @@ connections:
 """
 BROKEN_PROFILES = [
     (UNFED, "no_sender", "sorted.query"),
+    (profile("both").replace("unite", "join"), "joins_early", "join.documents"),
     ("steps: []", "overlay_key", "yaml"),
     ("connections: [{sender: rank.documents, receiver: expand.docs}]", "not_assembled", "connections.1"),
     ("connections: [{sender: rank.documents, reciever: expand.documents}]", "unknown_key", "connections.1"),
