@@ -87,15 +87,6 @@ def graded_claims(records: Sequence[Record]) -> list[GradedClaim]:
     return [GradedClaim(record.confidence, turn.right) for record, turn in keyed if turn.claimed and not turn.unjudged]
 
 
-def graded_turns(records: Sequence[Record]) -> list[GradedClaim]:
-    """Return all turns of questions with a key: the certainty of each, and whether it was or would have been right."""
-    return [
-        GradedClaim(certainty(record)[1], _would_be_right(record, key))
-        for record in records
-        if (key := record.case.key)
-    ]
-
-
 def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdChoice | None:
     """Return the lowest threshold with the wished accuracy, and the expected accuracy on new questions.
 

@@ -90,11 +90,10 @@ def percentile(values: Sequence[float], rank: float) -> Figure | None:
 
 
 def bootstrapped(statistic: Callable[[npt.NDArray[np.int64]], float], cases: int, resamples: int = 400) -> Figure:
-    """A statistic that is no ratio: `statistic` gets the places of the drawn cases, and is not a number where it cannot
-    be computed of them."""
+    """Return a statistic that is no ratio; `statistic` gets the places of the drawn cases."""
     rng = np.random.default_rng(SEED)
     drawn = [statistic(rng.integers(0, cases, size=cases)) for _ in range(resamples)]
-    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    low, high = np.percentile(drawn, [2.5, 97.5])
     return Figure(statistic(np.arange(cases)), float(low), float(high), cases)
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from evaluation.cases import Record
-from evaluation.metrics.accuracy_coverage import ClaimPoint, claim_curve, graded_claims, graded_turns
+from evaluation.metrics.accuracy_coverage import ClaimPoint, claim_curve, graded_claims
 from evaluation.metrics.built_in import (
     GROUPS,
     better_direction,
@@ -17,28 +17,19 @@ from evaluation.metrics.built_in import (
     reference_marks,
     right_answer,
 )
+from evaluation.metrics.calibration import MIN_FOR_CALIBRATION, expected_error, scores
 from evaluation.metrics.intervals import (
     Booleans,
     Figure,
     Marks,
     Numbers,
     bootstrapped,
-    exact,
     percentile,
     ratios,
     wilson,
 )
 from evaluation.metrics.targets import TargetResult, judge
 from evaluation.metrics.text_checks import has_facts
-from evaluation.metrics.thresholds import (
-    MIN_FOR_CALIBRATION,
-    CurvePoint,
-    area,
-    expected_error,
-    false_answers_at,
-    refusal_curve,
-    scores,
-)
 from evaluation.stored_runs import Run, SetRun
 
 FACTS = "facts"
@@ -61,8 +52,6 @@ class SetReport:
     seconds: float
     figures: Mapping[str, Figure]
     reference: Mapping[str, Figure] = field(default_factory=dict)
-    curve: tuple[CurvePoint, ...] = ()
-    reference_curve: tuple[CurvePoint, ...] = ()
     outcomes: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[Record, ...] = ()
     unjudged: Mapping[str, int] = field(default_factory=dict)
@@ -97,18 +86,14 @@ def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType(
     shares = {
         name: _widened(name, figure) for name, figure in ratios(list(marks(set_run, other_sets).values())).items()
     }
-    figures = {**shares, **trade(set_run.records), **_latency(set_run.records)}
-    reference_figures = (
-        {**ratios(reference_marks(set_run.reference)), **trade(set_run.reference)} if set_run.reference else {}
-    )
+    figures = {**shares, **calibration_errors(set_run.records), **_latency(set_run.records)}
+    reference_figures = {**ratios(reference_marks(set_run.reference)), **calibration_errors(set_run.reference)}
     return SetReport(
         set_run.name,
         set_run.n,
         set_run.seconds,
         _ordered(figures),
         reference_figures,
-        refusal_curve(*scores(set_run.records)),
-        refusal_curve(*scores(set_run.reference)),
         dict(Counter(record.outcome for record in set_run.records).most_common()),
         tuple(filter(missed, set_run.records)),
         unjudged(set_run.records),
@@ -126,41 +111,21 @@ def marks(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({
     return {record.case.case_id: mark for record, mark in zip(set_run.records, found, strict=True)}
 
 
-def trade(records: Sequence[Record]) -> dict[str, Figure]:
-    """Summarise the refusal curve in two numbers, and measure the calibration of scores."""
+def calibration_errors(records: Sequence[Record]) -> dict[str, Figure]:
     answerable, unanswerable = scores(records)
-    point = false_answers_at(refusal_curve(answerable, unanswerable), 0.1)
-    if point is None:
+    if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
         return {}
     values = np.array([*answerable, *unanswerable])
     labels = np.array([True] * len(answerable) + [False] * len(unanswerable))
-
-    def separated(drawn: np.ndarray) -> float:
-        good = labels[drawn]
-        return area(values[drawn][good], values[drawn][~good]) if good.any() and not good.all() else float("nan")
-
-    figures = {
-        "false_answers_at_10_over_refusal": exact(point.false_answers, len(unanswerable)),
-        "refusal_auc": bootstrapped(separated, len(values)),
-    }
-    if min(len(answerable), len(unanswerable)) >= MIN_FOR_CALIBRATION:
-        figures["relevance_calibration_error"] = _error(values, labels)
-        figures |= _confidence_error(records)
-    return figures
+    return {"relevance_calibration_error": _error(values, labels), **_confidence_error(records)}
 
 
 def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
-    figures = {}
-    turns = graded_turns(records)
-    if any(turn.confidence for turn in turns):
-        figures["certainty_calibration_error"] = _error(
-            np.array([turn.confidence for turn in turns]), np.array([turn.right for turn in turns])
-        )
     known_confidences = confidences(records)
-    fewest = MIN_CLAIMS if turns else MIN_FOR_CALIBRATION
-    if len(known_confidences) >= fewest and any(record.confidence for record in records):
-        figures["confidence_calibration_error"] = _error(*map(np.array, zip(*known_confidences, strict=True)))
-    return figures
+    fewest = MIN_CLAIMS if any(record.case.key for record in records) else MIN_FOR_CALIBRATION
+    if len(known_confidences) < fewest or not any(record.confidence for record in records):
+        return {}
+    return {"confidence_calibration_error": _error(*map(np.array, zip(*known_confidences, strict=True)))}
 
 
 def _error(values: Numbers, labels: Booleans) -> Figure:

@@ -5,12 +5,11 @@ from dataclasses import asdict
 
 from evaluation.cases import Record
 from evaluation.metrics.results import FACTS, SetReport, missed
-from evaluation.metrics.thresholds import CurvePoint
 from evaluation.stored_runs import SCHEMA, Run
 
 
 def as_json(run: Run, reports: Sequence[SetReport]) -> dict[str, object]:
-    """Return the whole run: every figure with its interval, every point of the curves, every failed case."""
+    """Return the whole run: every figure with its interval, every point of the curve, every failed case."""
     return {
         "schema": SCHEMA,
         "run": run.run_id,
@@ -37,8 +36,6 @@ def _set_as_json(report: SetReport) -> dict[str, object]:
         "seconds": round(report.seconds, 2),
         "figures": {name: asdict(figure) for name, figure in report.figures.items()},
         "reference": {name: asdict(figure) for name, figure in report.reference.items()},
-        "curve": _curve_as_json(report.curve),
-        "reference_curve": _curve_as_json(report.reference_curve),
         "outcomes": dict(report.outcomes),
         "unjudged": dict(report.unjudged),
         "claims": [asdict(point) for point in report.claims],
@@ -58,8 +55,3 @@ def _failure_as_json(record: Record) -> dict[str, str]:
         "outcome": record.outcome,
         "text": record.text,
     }
-
-
-def _curve_as_json(curve: Sequence[CurvePoint]) -> list[list[float | None]]:
-    # Infinity is not JSON: the point that refuses everything has no threshold.
-    return [[p.threshold if p.threshold != float("inf") else None, p.over_refusal, p.false_answers] for p in curve]

@@ -12,12 +12,12 @@ from markupsafe import Markup
 from components.language.texts import keys, text
 from evaluation.cases import Record
 from evaluation.metrics.built_in import DEPTHS, GROUPS
+from evaluation.metrics.calibration import MIN_FOR_CALIBRATION, reliability, scores
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult
-from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, reliability, scores
 from evaluation.report.answers import answers_to_read
-from evaluation.report.tables import ending, figure_name, localised, outcome_name, requirement, threshold_now
+from evaluation.report.tables import ending, figure_name, localised, outcome_name, requirement
 from evaluation.stored_runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -101,7 +101,6 @@ def _message(area: str, locale: str, key: str, **params: str | int) -> str:
 
 class _Writer:
     def __init__(self, run: Run, locale: str) -> None:
-        self.run = run
         self.locale = locale
         self.sets_by_name = run.by_name()
         self.message = partial(_message, "page", locale)
@@ -149,7 +148,7 @@ class _Writer:
         ]
 
     def _plots(self, report: SetReport, set_run: SetRun) -> list[dict[str, object]]:
-        drawn = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
+        drawn = [*self._claims_plots(report), *self._trust_plots(set_run), *self._category_plots(set_run)]
         if spent := steps(set_run.records):
             drawn.append(self._plot("latency", "time_bars", spent, self.message("ms")))
         return drawn
@@ -161,7 +160,7 @@ class _Writer:
             now = next((point for point in reversed(report.claims) if point.claimed <= claimed + 1e-9), None)
             yield self._plot("claims", "claims", report.claims, now, *axes)
 
-    def _trust_plots(self, report: SetReport, set_run: SetRun) -> Iterator[dict[str, object]]:
+    def _trust_plots(self, set_run: SetRun) -> Iterator[dict[str, object]]:
         answerable, unanswerable = scores(set_run.records)
         if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
             return
@@ -173,10 +172,6 @@ class _Writer:
         if len(sure) >= MIN_FOR_CALIBRATION and any(right for _, right in sure):
             bins = reliability([value for value, _ in sure], [right for _, right in sure])
             yield self._plot("confidence", "reliability", bins, *axes)
-        threshold = float(threshold_now(self.run).replace("?", "nan"))
-        axes = _message("table", self.locale, "over_refusal"), _message("table", self.locale, "false_answers")
-        now = next((point for point in report.curve if point.threshold >= threshold), None)
-        yield self._plot("refusal_curve", "refusals", report.curve, report.reference_curve, now, threshold, *axes)
 
     def _category_plots(self, set_run: SetRun) -> Iterator[dict[str, object]]:
         by_case = marks(set_run, self.sets_by_name)

@@ -16,11 +16,7 @@ from evaluation.metrics.built_in import GATED
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import FACTS, SetReport, missed
 from evaluation.metrics.targets import TargetResult, headlines
-from evaluation.metrics.thresholds import false_answers_at
-from evaluation.stored_runs import Run
 
-CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-"""Over-refusal shares at which the curve is printed; the JSON holds all of it."""
 CONFIDENCE_STOPS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FAILURES_SHOWN = 3
 _LINE = 160
@@ -56,8 +52,6 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
         console.print("  " + escape(text("evaluation.table.failure", locale, **parts)), highlight=False)
     if report.n >= MIN_CLAIMS and report.claims:
         console.print(_claims_table(report, locale))
-    elif report.n >= MIN_CLAIMS and report.curve:
-        console.print(_curve_table(report, locale))
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], locale: str, **style: Any) -> Table:  # noqa: ANN401
@@ -87,17 +81,6 @@ def _figure_row(name: str, figure: Figure, reference: Figure | None, locale: str
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-def _curve_table(report: SetReport, locale: str) -> Table:
-    rows = []
-    for stop in CURVE_STOPS:
-        point, baseline = false_answers_at(report.curve, stop), false_answers_at(report.reference_curve, stop)
-        if point is not None:
-            wrong = f"{baseline.false_answers:.1%}" if baseline else ""
-            rows.append((f"<= {stop:.0%}", f"{point.false_answers:.1%}", f"{point.threshold:.3f}", wrong))
-    columns = ("over_refusal", "false_answers", "threshold", "reference")
-    return _table(text("evaluation.table.curve", locale), columns, rows, locale)
 
 
 def _claims_table(report: SetReport, locale: str) -> Table:
@@ -254,7 +237,3 @@ def _digits(name: str) -> int:
 def _short(words: str) -> str:
     one_line = " ".join(words.split())
     return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
-
-
-def threshold_now(run: Run) -> str:
-    return str(run.state.parameters.get("evaluate_retrieval", {}).get("threshold", "?"))

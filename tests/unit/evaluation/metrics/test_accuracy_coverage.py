@@ -8,7 +8,6 @@ from evaluation.metrics.accuracy_coverage import (
     choose_threshold,
     claim_curve,
     graded_claims,
-    graded_turns,
     points_at_shares,
 )
 
@@ -45,9 +44,6 @@ def test_claims_are_graded_where_the_key_knows_what_they_cite() -> None:
     stranger = Record(unknown.case, "answered", cited=(Page("c", "", "", TEXT),), confidence=0.8)
     hidden = record(0.1, "yes", right=True, outcome="refused")
     assert graded_claims([unknown, stranger, hidden]) == [GradedClaim(0.8, True)]
-    assert graded_turns([unknown, stranger, hidden]) == [
-        GradedClaim(0.8, True), GradedClaim(0.8, False), GradedClaim(0.1, True)
-    ]  # fmt: skip
 
 
 def test_the_lowest_threshold_that_is_right_often_enough() -> None:
