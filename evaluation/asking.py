@@ -114,7 +114,6 @@ def recorded(case: Case, turn: Turn) -> Record:
         sentences=_sentences(draft),
         confidence=draft.confidence,
         checked=draft.factuality_status == "checked" and supported,
-        factuality=draft.factuality if draft.factuality_status == "checked" else 0.0,
     )
 
 

@@ -137,12 +137,12 @@ class Record:
     passages; `codes` the identifiers in the understood question.
 
     `score` is the relevance measured by the gate and `confidence` the estimate that the visible answer is right, both
-    0..1. `checked` says that every visible claim was checked and found supported, `factuality` is the percentage of
-    supported claims in the draft. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls
-    of a language model. `trace_id` is empty without tracing. `judged` maps figures of added evaluators to
-    scores, or to the kind of failure. For a case that names its articles, `cited` are the passages cited by the answer
-    and `offered` the sections offered to read; `draft`, with an answer key only, is the drafted answer, shown or not.
-    `offers_articles`, for all cases, says that sections to read were offered instead of an answer.
+    0..1. `checked` says that every visible claim was checked and found supported. `steps` are milliseconds by pipeline
+    step, `passes` retrieval passes, `calls` calls of a language model. `trace_id` is empty without tracing. `judged`
+    maps figures of added evaluators to scores, or to the kind of failure. For a case that names its articles, `cited`
+    are the passages cited by the answer and `offered` the sections offered to read; `draft`, with an answer key only,
+    is the drafted answer, shown or not. `offers_articles`, for all cases, says that sections to read were offered
+    instead of an answer.
     """
 
     case: Case
@@ -157,7 +157,6 @@ class Record:
     score: float = 0.0
     confidence: float = 0.0
     checked: bool = False
-    factuality: float = 0.0
     passes: int = 0
     calls: int = 0
     tokens: int = 0

@@ -13,7 +13,6 @@ from typing import Literal, TypeAlias
 
 from haystack import Document
 from haystack.components.evaluators import (
-    DocumentMAPEvaluator,
     DocumentMRREvaluator,
     DocumentNDCGEvaluator,
     DocumentRecallEvaluator,
@@ -29,7 +28,6 @@ from evaluation.metrics.text_checks import (
     holds_span,
     keeps_code,
     normalised,
-    sentence_count,
     without_citations,
 )
 
@@ -57,7 +55,6 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
             "recall@5",
             "all_articles@5",
             "mrr",
-            "map",
             "ndcg@10",
             "keywords_found",
             "article_shown",
@@ -68,12 +65,9 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
             "gold_span_in_answer",
             "citation_precision_entailed",
             "citation_precision_gold",
-            "cited_sentences",
             "claims_verified",
-            "claim_support",
             "code_integrity",
             "answered_with_another_code",
-            "sentences_mean",
         ),
         "refusal": ("over_refusal", "false_answer_rate", "refusal_precision", "refusal_recall", "answered_outright"),
         "routing": ("routed",),
@@ -90,7 +84,7 @@ LOWER_IS_BETTER = frozenset(
         "evaluator_failed",
     }
 )
-NEITHER_IS_BETTER = frozenset({"sentences_mean", "claimed", "tier", "unjudged", *GROUPS["cost"]})
+NEITHER_IS_BETTER = frozenset({"claimed", "tier", "unjudged", *GROUPS["cost"]})
 GATED = (
     "answer_precision",
     "answer_recall",
@@ -166,7 +160,7 @@ def ranking_scores(
     gold: Sequence[Sequence[str]],
     grades: Sequence[Mapping[str, int]] = (),
 ) -> dict[str, list[float]]:
-    """Return scores by question, 0..1: `hit@1` .. `hit@10`, `recall@5`, `all_articles@5`, `mrr`, `map`, `ndcg@10`.
+    """Return scores by question, 0..1: `hit@1` .. `hit@10`, `recall@5`, `all_articles@5`, `mrr`, `ndcg@10`.
 
     `ranked` and `gold` are document ids. Call with at least one question; each must have gold documents.
 
@@ -187,7 +181,6 @@ def ranking_scores(
         "recall@5": recall,
         "all_articles@5": [float(share == 1) for share in recall],
         "mrr": run(DocumentMRREvaluator().run, 10),
-        "map": run(DocumentMAPEvaluator().run, 10),
         "ndcg@10": run(DocumentNDCGEvaluator().run, 10, graded),
     }
 
@@ -257,11 +250,8 @@ def _answer_marks(record: Record) -> Marks:
     entailed = [float(entails(s.quotes, s.text)) for s in record.sentences for _ in s.quotes]
     marks = {
         **spans,
-        "sentences_mean": one(sentence_count(record.text)),
-        "cited_sentences": many([float(bool(sentence.quotes)) for sentence in record.sentences]),
         "citation_precision_entailed": many(entailed),
         "claims_verified": one(record.checked),
-        "claim_support": one(record.factuality / 100),
     }
     if record.case.gold_docs:
         marks["citation_precision_gold"] = many([float(q.doc_id in record.case.gold_docs) for q in quotes])

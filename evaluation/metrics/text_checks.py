@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from components.language.identifiers import codes, numbers
 from components.language.normalise import clean, fold
-from components.language.sentences import sentence_spans
 from components.language.words import stems
 from evaluation.cases import Quote, Record
 
@@ -30,10 +29,6 @@ def normalised(text: str) -> str:
 def holds_span(text: str, spans: Sequence[str]) -> bool:
     padded = f" {normalised(text)} "
     return any(f" {span} " in padded for span in map(normalised, spans) if span)
-
-
-def sentence_count(text: str) -> int:
-    return len(sentence_spans(without_citations(text)))
 
 
 def entails(quotes: Sequence[Quote], sentence: str) -> bool:

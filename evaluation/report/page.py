@@ -58,7 +58,7 @@ _TILES = (
     "latency_ms_p50",
 )
 _TILES_SHOWN = 6
-_PLAIN = frozenset({"sentences_mean", "passes", "llm_calls", "tokens"})
+_PLAIN = frozenset({"passes", "llm_calls", "tokens"})
 
 
 def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
