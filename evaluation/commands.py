@@ -20,7 +20,6 @@ _PLACES = {
     "calibrate": "report_commands:calibrate",
     "runs": "report_commands:runs",
     "phoenix": "report_commands:phoenix",
-    "figures": "report_commands:figures",
 }
 
 

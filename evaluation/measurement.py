@@ -14,7 +14,6 @@ from evaluation.asking import ask_case, concurrently
 from evaluation.cases import Case, QuestionSet, Record, Skipped
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.reference import Reference
-from evaluation.metrics.targets import headlines
 from evaluation.stored_runs import IndexState, Run, SetRun
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.usecase import Ask
@@ -61,17 +60,10 @@ def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Ru
         run_id=stored_runs.new_id(names, moment),
         created_at=moment,
         state=stored_runs.state(get_settings(), plan.pipeline, plan.evaluators.names if plan.evaluators else {}),
-        sets=tuple(sorted((set_run for set_run in measured if isinstance(set_run, SetRun)), key=_importance)),
+        sets=tuple(set_run for set_run in measured if isinstance(set_run, SetRun)),
         skipped=tuple(set_run.name for set_run in measured if isinstance(set_run, Skipped)),
         concurrency=plan.concurrency,
     )
-
-
-def _importance(set_run: SetRun) -> int:
-    """Return its place in a report: headlines first, the rest as measured."""
-    names = [line.set for line in headlines()]
-    name = set_run.name if set_run.name in names else set_run.name.partition("+")[0]
-    return names.index(name) if name in names else len(names)
 
 
 class Evaluation:

@@ -1,4 +1,4 @@
-"""`opora evaluate report`, `compare`, `calibrate`, `runs`, `phoenix` and `figures`: what stored runs say."""
+"""`opora evaluate report`, `compare`, `calibrate`, `runs` and `phoenix`: what stored runs say."""
 
 import json
 from dataclasses import asdict
@@ -160,8 +160,3 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
         return
     for one in published:
         typer.echo(message("published", name=one.name, runs=one.runs, traced=one.traced, url=one.url))
-
-
-def figures(which: Annotated[list[str], typer.Argument(help=message("help.which_runs"))]) -> None:
-    reports = [one for name in which for one in reported(load_run(name))]
-    typer.echo(tables.as_markdown(reports, terminal_locale()))

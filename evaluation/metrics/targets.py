@@ -31,14 +31,8 @@ class Target(FrozenModel):
         return next(bound for bound in bounds if bound is not None)
 
 
-class Headline(FrozenModel):
-    set: str
-    figure: str
-
-
 class _Targets(FrozenModel):
     targets: tuple[Target, ...]
-    headlines: tuple[Headline, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +62,3 @@ def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float
         met = (missing if target.at_most is None else -missing) <= 1e-9
         results.append(TargetResult(target, value, reference_value, met))
     return results
-
-
-def headlines() -> tuple[Headline, ...]:
-    return _load().headlines

@@ -1,4 +1,4 @@
-"""Figures as tables: in the terminal, and the headlines as Markdown."""
+"""Figures as tables in the terminal."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from evaluation.metrics.accuracy_coverage import MIN_CLAIMS, ThresholdChoice, po
 from evaluation.metrics.built_in import GATED
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import FACTS, SetReport, missed
-from evaluation.metrics.targets import TargetResult, headlines
+from evaluation.metrics.targets import TargetResult
 
 CONFIDENCE_STOPS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FAILURES_SHOWN = 3
@@ -175,19 +175,6 @@ def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:
         str(difference.n),
         f"[{colour}]{text(f'evaluation.verdict.{difference.verdict}', locale)}[/]",
     )
-
-
-def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
-    """Return a row for each headline figure that was measured: value, interval, n, and plain BM25's value."""
-    columns = ("set", "figure", "value", "interval", "n", "reference")
-    rows = [[text(f"evaluation.table.{column}", locale) for column in columns], ["---"] * len(columns)]
-    by_name = {report.name: report for report in reports}
-    for line in headlines():
-        report = by_name.get(line.set)
-        if report and (figure := report.figures.get(line.figure)):
-            name, *values = _figure_row(line.figure, figure, report.reference.get(line.figure), locale)
-            rows.append([line.set, name, *(localised(value, locale) for value in values)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def figure_name(figure: str, locale: str) -> str:
