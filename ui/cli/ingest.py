@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from time import sleep
 from typing import Annotated, Any
 
 import typer
 
 from components.language.texts import number, terminal_locale
-from pipelines.ingest.folder import POLL_SECONDS, FolderChange, FolderScanner
 from pipelines.ingest.jobs import as_json as job_as_json
 from pipelines.ingest.jobs import cancel
 from pipelines.ingest.report import IngestReport
 from pipelines.ingest.usecase import Ingest
 from tenants.core.errors import NotFound
-from tenants.knowledge.watched import WatchedFile
 from tenants.work import jobs
 from tenants.work.jobs import Job
 from ui.cli import terminal
@@ -47,51 +44,22 @@ def ingest(
     source: Annotated[str, typer.Argument(metavar="PATH|URL", help=terminal.message("help.source"))],
     tenant: TenantOption = DEFAULT_TENANT,
     prune: Annotated[bool, typer.Option("--prune", help=terminal.message("help.prune"))] = False,
-    watch: Annotated[bool, typer.Option("--watch", help=message("help.watch"))] = False,
     as_json: Json = False,
 ) -> None:
     site = source.startswith(("http://", "https://"))
-    path = Path(source)
-    if not site and not path.exists():
+    if not site and not Path(source).exists():
         raise NotFound("path_missing", path=source)
-    if watch and (site or not path.is_dir()):
-        raise NotFound("folder_needed", path=source)
     if tenant == DEFAULT_TENANT:
         ensure_tenant(tenant)
     with acting_for(tenant):
         fetch_encoder()
         ingest = Ingest()
-        if prune or not watch:
-            with progress_bar(terminal.message("ingest.reading")) as update:
-                run = ingest.run_site if site else ingest.run_path
-                report = run(source, prune=prune, progress=counted_by(update))
-            print_report(report, as_json=as_json)
-        if watch:
-            _watch(ingest, path, as_json=as_json)
-    if not watch and report.errors:
+        with progress_bar(terminal.message("ingest.reading")) as update:
+            run = ingest.run_site if site else ingest.run_path
+            report = run(source, prune=prune, progress=counted_by(update))
+        print_report(report, as_json=as_json)
+    if report.errors:
         raise typer.Exit(1)
-
-
-def _watch(ingest: Ingest, folder: Path, *, as_json: bool) -> None:
-    """Ingest the files present, then every change, until Ctrl+C. Files removed before the start go unnoticed."""
-    ingested: dict[str, WatchedFile] = {}
-    scanner = FolderScanner(folder)
-    typer.echo(message("watching", folder=str(folder)), err=True)
-    try:
-        while True:
-            changes = scanner.scan(ingested)
-            if not changes:
-                sleep(POLL_SECONDS)
-                continue
-            work = FolderChange(folder, changes, ingested)
-            run = work.run(ingest)
-            with progress_bar(terminal.message("ingest.reading")) as update:
-                report = run.finish(counted_by(update))
-            ingested = {path: file for path, file in ingested.items() if path not in changes.gone}
-            ingested |= work.updated_files(run, completed=True)
-            print_report(report, as_json=as_json)
-    except KeyboardInterrupt:
-        typer.echo(message("stopped"), err=True)
 
 
 def _print_jobs(listing: Sequence[Job]) -> None:

@@ -78,9 +78,3 @@ def test_the_command_takes_the_address_of_a_site_and_its_pages_answer(
     answer = json.loads(asked.stdout)
     assert (answer["outcome"], answer["citations"][0]["url"]) == ("answered", f"{site.url}/help/")
     assert "Очистите фильтр насоса" in answer["answer"]["text"]
-
-
-def test_a_site_cannot_be_watched(tenant: Tenant) -> None:
-    done = CliRunner().invoke(cli.app, ["ingest", "https://example.com/", "--watch", "--tenant", tenant.tenant_id])
-    assert done.exit_code == 2
-    assert "https://example.com/" in done.stderr
