@@ -1,6 +1,5 @@
 """`opora evaluate report`, `compare`, `calibrate`, `runs` and `phoenix`: what stored runs say."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ from components.language.texts import terminal_locale
 from evaluation.commands import message
 from evaluation.compare import compare as compare_runs
 from evaluation.datasets.thumbs import graded_thumbs
-from evaluation.metrics.accuracy_coverage import GradedClaim, choose_threshold, graded_claims, threshold_choice
+from evaluation.metrics.accuracy_coverage import choose_threshold, graded_claims, threshold_choice
 from evaluation.metrics.results import reported
 from evaluation.report import data, tables
 from evaluation.report.haystack import write_csv
@@ -93,17 +92,13 @@ def compare(
 def calibrate(
     which: Annotated[str, typer.Argument(help=message("help.calibrated_run"))] = "",
     tenant: TenantOption = DEFAULT_TENANT,
-    graded: Annotated[Path | None, typer.Option(help=message("help.graded"), exists=True, dir_okay=False)] = None,
     right: Annotated[float, typer.Option(help=message("help.right"), min=0.01, max=1.0)] = 0.7,
     as_json: Json = False,
 ) -> None:
     """Find the threshold of `confidence` above which answers are right as often as wished."""
-    run = load_run(which) if which else None
-    sets = run.sets if run else ()
-    claims = [claim for measured in sets for claim in graded_claims(measured.records)]
-    if graded:
-        claims += _claims_of_file(graded)
-    if not run and not graded:
+    if which:
+        claims = [claim for measured in load_run(which).sets for claim in graded_claims(measured.records)]
+    else:
         with acting_for(tenant):
             claims = graded_thumbs()
     chosen = choose_threshold(claims, right)
@@ -123,19 +118,6 @@ def calibrate(
         tables.print_choice(console, chosen, right, tenant, locale)
     else:
         console.print(message("no_threshold", n=len(claims), right=f"{right:.0%}"), highlight=False)
-
-
-def _claims_of_file(path: Path) -> list[GradedClaim]:
-    """Read graded answers from a file: lines with `confidence` and `right`, as `--jsonl` writes them."""
-    claims = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row = json.loads(line)
-            if row.get("claimed", True) and isinstance(row["right"], bool):
-                claims.append(GradedClaim(float(row["confidence"]), row["right"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Invalid("graded_unreadable", path=str(path), line=number) from error
-    return claims
 
 
 def runs(as_json: Json = False) -> None:

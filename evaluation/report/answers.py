@@ -29,8 +29,7 @@ def answers_to_read(records: Sequence[Record]) -> list[ReadAnswer]:
 def write_answers(path: Path, records: Sequence[Record]) -> None:
     """Write one JSON object a line, in the order of the questions.
 
-    `turn` holds the input of a scorer of turns. An editor may correct `right`; `opora evaluate calibrate --graded`
-    reads the file.
+    `turn` holds the input of a scorer of turns.
     """
     read = {answer.record.case.case_id: answer for answer in answers_to_read(records)}
     lines = (json.dumps(_line(read[record.case.case_id]), ensure_ascii=False) for record in records)

@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import cli
+from evaluation import report_commands
+from evaluation.metrics.accuracy_coverage import GradedClaim
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulator_thread
 from pipelines.ask.engine import YAML
@@ -230,7 +232,7 @@ KEY = (
 )
 
 
-def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path) -> None:
+def test_answers_are_scored_by_a_key_and_read(shop: Path) -> None:
     key, page, shown = shop / "key.jsonl", shop / "key.html", shop / "shown.jsonl"
     key.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in KEY), encoding="utf-8")
     scored = evaluate(
@@ -253,13 +255,15 @@ def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path) -> None:
     assert (drain["right"], drain["claimed"], absent["claimed"]) == (True, True, False)
     assert drain["turn"]["citations"][0]["doc_id"] == "drain.md"
     assert "прочистите" in drain["turn"]["sources"][0]["page_content"]
-    few = evaluate("calibrate", "--graded", str(shown))
-    assert "No threshold found: with 1 graded answers" in few.stdout
-    read = [json.dumps({"confidence": 0.5 + n / 100, "right": n >= 10}) for n in range(40)]
-    (shop / "read.jsonl").write_text("\n".join(read), encoding="utf-8")
-    result = evaluate("calibrate", "--graded", str(shop / "read.jsonl"), "--tenant", "shop", "--right", "0.9")
-    assert "opora tenant policy shop --set answer_threshold=0.57" in result.stdout
+    assert "No threshold found: with 1 graded answers" in evaluate("calibrate", "latest").stdout
     assert json.loads(evaluate("calibrate", "--tenant", "shop", "--json").stdout)["graded"] == 0
+
+
+def test_the_threshold_is_chosen_by_ratings(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rated = [GradedClaim(0.5 + n / 100, n >= 10) for n in range(40)]
+    monkeypatch.setattr(report_commands, "graded_thumbs", lambda: rated)
+    result = evaluate("calibrate", "--tenant", "shop", "--right", "0.9")
+    assert "opora tenant policy shop --set answer_threshold=0.57" in result.stdout
 
 
 def test_a_key_answers_from_its_own_passages_or_from_a_folder(shop: Path) -> None:
@@ -276,6 +280,3 @@ def test_unusable_keys_are_reported_in_one_line(shop: Path) -> None:
     assert "require --key" in evaluate("answers", "--tenant", "shop").stderr
     assert "does not exist" in evaluate("answers", "--key", str(shop / "none.jsonl")).stderr
     assert "does not exist" in evaluate("answers", "--data", str(shop)).stderr
-    broken = shop / "broken.jsonl"
-    broken.write_text('{"confidence": 0.5}', encoding="utf-8")
-    assert "confidence and right" in evaluate("calibrate", "--graded", str(broken)).stderr
