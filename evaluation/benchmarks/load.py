@@ -42,9 +42,9 @@ class Reply:
 class Client:
     """A connection to the service."""
 
-    def __init__(self, port: int, token: str = "", **headers: str) -> None:
+    def __init__(self, port: int, token: str = "") -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-        self._headers = {"Content-Type": "application/json", **headers}
+        self._headers = {"Content-Type": "application/json"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
 
