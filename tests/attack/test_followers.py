@@ -66,7 +66,6 @@ def test_streams_that_go_on_are_declared_so(installation: Settings) -> None:
     assert {route.path for route in routes if route.follows} == {
         "/chats/{chat_id}/events",
         "/desk/chats/{chat_id}/events",
-        "/desk/events",
         "/desk/live",
         "/jobs/{job_id}/events",
     }

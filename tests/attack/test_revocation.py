@@ -14,7 +14,7 @@ from tenants.access import revocations, tokens
 from tenants.access.tokens import issue
 from tenants.accounts import registry
 from tenants.accounts.registry import Registry
-from tenants.chats import sites
+from tenants.chats import sites, store
 from tenants.core.context import Tenant, acting_as
 from tenants.privacy import removal
 from tenants.storage import database
@@ -62,11 +62,12 @@ def streams(server: Server, installation: Settings) -> Iterator[list[httpx.Respo
 
         visitor = opened.enter_context(visitor_of(server, "site_left"))
         chat_id = visitor.post("/chats", json={}).json()["chat_id"]
+        with in_force(installation), acting_as(Tenant(SUSPENDED, "anna")):
+            suspended_id = store.start().chat_id
         yield [
-            follow(operator(VICTIM), "/desk/events"),
             follow(operator(VICTIM), f"/desk/chats/{chat_id}/events"),
             follow(visitor, f"/chats/{chat_id}/events"),
-            follow(operator(SUSPENDED), "/desk/events"),
+            follow(operator(SUSPENDED), f"/desk/chats/{suspended_id}/events"),
         ]
 
 

@@ -236,7 +236,6 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/chats/{chat_id}/consent"): chat_case("visit", {"text": "Согласен"}),
     ("DELETE", "/chats/{chat_id}/consent"): chat_case("visit"),
     ("GET", "/desk/chats"): Case("operate"),
-    ("GET", "/desk/events"): Case("operate"),
     ("GET", "/desk/chats/{chat_id}"): chat_case("operate"),
     ("GET", "/desk/chats/{chat_id}/events"): chat_case("operate"),
     ("GET", "/desk/chats/{chat_id}/files/{file_id}"): file_case("operate"),
@@ -309,7 +308,7 @@ SCOPED: dict[tuple[str, str], Case] = {
 }
 """Every route that needs a token."""
 
-ENDLESS = {("GET", path) for path in ("/chats/{chat_id}/events", "/desk/events", "/desk/chats/{chat_id}/events")}
+ENDLESS = {("GET", "/chats/{chat_id}/events"), ("GET", "/desk/chats/{chat_id}/events")}
 """Streams that go on until their reader leaves."""
 
 VISITORS = {("POST", "/feedback")}

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
-from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES
+from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES
 from pipelines.ask.chats.visitor_events import VISITOR_EVENT_NAMES
 from pipelines.ask.turn_events import TurnEventName
 from settings import Settings
@@ -122,7 +122,6 @@ def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) ->
         "/ask/stream": get_args(TurnEventName),
         "/jobs/{job_id}/events": ("progress", "done"),
         "/chats/{chat_id}/events": VISITOR_EVENT_NAMES,
-        "/desk/events": DESK_EVENT_NAMES,
         "/desk/chats/{chat_id}/events": DESK_CHAT_EVENT_NAMES,
     }
     for path, events in streams.items():

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
 from pipelines.ask.chats import presence, suggested_replies
 from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part
 from pipelines.ask.chats.customer_chats import Conversations
-from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
+from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DeskChatEvents
 from pipelines.routes import OpenRouter, opens
 from pipelines.sse import EVENT_HEADERS, described, last_number
 from tenants.chats import store, undo
@@ -22,7 +22,6 @@ from ui.api.visitor import ClientId, ReadMark, TypingState
 REPLY_LIMIT = 10_000
 _CHATS = "/desk/chats"
 _ONE = "/desk/chats/{chat_id}"
-_WHAT = "What happens."
 
 _Text: TypeAlias = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=REPLY_LIMIT, pattern=r"^[^\x00]*$")
@@ -167,7 +166,9 @@ def router(conversations: Conversations) -> OpenRouter:
         return DeskChatEvents(chat_id, max(after, last_number(last_event_id)), name)
 
     @endpoints.get(
-        f"{_ONE}/events", response_class=EventSourceResponse, responses=described(_WHAT, DESK_CHAT_EVENT_NAMES)
+        f"{_ONE}/events",
+        response_class=EventSourceResponse,
+        responses=described("What happens.", DESK_CHAT_EVENT_NAMES),
     )
     @opens(desk=False)
     async def follow_desk_chat(
@@ -175,14 +176,6 @@ def router(conversations: Conversations) -> OpenRouter:
     ) -> AsyncIterator[ServerSentEvent]:
         """Stream one chat's events, notes included. The customer and other operators see the reader's presence."""
         async for event in events.read():
-            yield event
-
-    @endpoints.get("/desk/events", response_class=EventSourceResponse, responses=described(_WHAT, DESK_EVENT_NAMES))
-    @opens(desk=False)
-    async def follow_desk(response: Response) -> AsyncIterator[ServerSentEvent]:
-        """Stream the events of all the tenant's chats: `ready`, then `state` for each change, `typing`, `presence`."""
-        response.headers.update(EVENT_HEADERS)
-        async for event in desk_events():
             yield event
 
     return endpoints

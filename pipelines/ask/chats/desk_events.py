@@ -1,7 +1,6 @@
-"""Event streams for operators: of all chats of their tenant, and of the open chat."""
+"""Event stream of a chat for operators."""
 
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from time import monotonic
 
 from fastapi.sse import ServerSentEvent
@@ -9,34 +8,13 @@ from fastapi.sse import ServerSentEvent
 from pipelines import shutdown
 from pipelines.ask.chats import shared_reads
 from pipelines.ask.chats.contract import DeskChatPart
-from pipelines.ask.chats.presence import Attendances, Presence
+from pipelines.ask.chats.presence import Presence
 from pipelines.ask.chats.visitor_events import SILENCE_SECONDS
 from pipelines.sse import json_event
 from tenants.chats import fanout
 from tenants.chats.records import Chat, Message
-from tenants.core import context
 
-DESK_EVENT_NAMES = ("ready", "state", "typing", "presence")
 DESK_CHAT_EVENT_NAMES = ("snapshot", "message", "state", "typing", "presence")
-
-
-async def desk_events() -> AsyncIterator[ServerSentEvent]:
-    """Yield `ready`, then each chat in which something is new, and who types and looks where."""
-    me = "operator", context.current().subject
-    attendances = Attendances(me)
-    with fanout.watching() as watcher:
-        yield json_event("ready", {})
-        while not shutdown.requested():
-            changed, announcements = await watcher.wait(SILENCE_SECONDS)
-            for chat_id, signal in attendances.take(announcements):
-                yield json_event(signal.kind, {"chat_id": chat_id, **asdict(signal)})
-            if "" in changed:
-                # Announcements may have been missed. A client that lists the chats on this event sees all of them.
-                yield json_event("ready", {})
-            for chat_id in changed - {""}:
-                chat = await shared_reads.of_list(chat_id)
-                if chat is not None:
-                    yield json_event("state", chat)
 
 
 class DeskChatEvents:

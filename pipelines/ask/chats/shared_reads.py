@@ -1,7 +1,6 @@
 """Reads of chats that event streams share.
 
-Threat: at each change of a chat, each of its streams, or each operator's stream of all chats, reads it again, in the
-threads that serve all tenants.
+Threat: at each change of a chat, each of its streams reads it again, in the threads that serve all tenants.
 """
 
 import asyncio
@@ -14,7 +13,6 @@ from pipelines.pools import Pool
 from tenants.chats import fanout, store
 from tenants.chats.records import Chat, Message
 from tenants.core import context
-from tenants.core.errors import NotFound
 
 T = TypeVar("T")
 
@@ -60,15 +58,3 @@ def _chat(
     # The chat first: what it has become by then is in the messages.
     chat = store.get(chat_id)
     return chat, part_of(chat), store.messages(chat_id, after=after, notes=notes)
-
-
-async def of_list(chat_id: str) -> DeskChatPart | None:
-    """Return a chat without its messages; None if it is gone."""
-
-    def read() -> DeskChatPart | None:
-        try:
-            return desk_chat_part(store.get(chat_id))
-        except NotFound:
-            return None
-
-    return await shared(read, "list", chat_id)
