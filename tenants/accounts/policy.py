@@ -79,9 +79,7 @@ class Policy(FrozenModel):
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
         2, description="Questions in a row without an answer or an article before a person is called; 0: never."
     )
-    hours: Hours | None = Field(
-        None, description="When people answer, unless a site has its own hours; `opora chat hours` shows an example."
-    )
+    hours: Hours | None = Field(None, description="When people answer, unless a site has its own hours.")
     chat_tools: Literal["nobody", "identified", "everyone"] = Field(
         "nobody",
         description="Customers who may continue from an answer in a new chat, and see the time, tokens and "

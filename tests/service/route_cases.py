@@ -253,15 +253,6 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/desk/chats/{chat_id}/undo"): chat_case("operate", may_answer="nothing_to_undo"),
     ("POST", "/desk/chats/{chat_id}/suggestions"): chat_case("operate", may_answer="nothing_to_answer"),
     ("POST", "/desk/chats/{chat_id}/suggestions/{message_id}/discard"): suggestion_case(),
-    ("GET", "/desk/hours"): Case("operate"),
-    # Of a site that is not there: hours that stayed would close the other tests' chats at night.
-    ("PUT", "/desk/hours"): Case(
-        "admin",
-        {"zone": "Europe/Moscow", "week": {"mon": ["09:00-18:00"]}},
-        query={"site": "unknown"},
-        may_answer="site_unknown",
-    ),
-    ("DELETE", "/desk/hours"): Case("admin"),
     ("POST", "/desk/chats/{chat_id}/typing"): chat_case("operate", {"active": True}),
     ("POST", "/desk/chats/{chat_id}/seen"): chat_case("operate", {"seq": 1}),
     ("GET", "/sites"): Case("admin"),

@@ -34,7 +34,7 @@ def test_files_hours_and_presence_reach_the_widget_and_the_operators(
     staff = {"Authorization": f"Bearer {token('acme', 'operate', subject='olga')}"}
     boss = {"Authorization": f"Bearer {token('acme', 'admin', subject='boss')}"}
     closed = {"zone": "Europe/Moscow", "week": {}, "away": {"ru": "Сейчас у нас выходной."}}
-    assert acme.put("/desk/hours", params={"site": demo_site}, json=closed, headers=boss).is_success
+    assert acme.patch(f"/sites/{demo_site}", json={"config": {"hours": closed}}, headers=boss).is_success
     with browser.new_context(locale="ru-RU") as context:
         page = context.new_page()
         page.goto(f"{server.url}/chat/{demo_site}")

@@ -11,7 +11,6 @@ from ui.api import (
     feedback,
     file,
     gap,
-    hours,
     index,
     insight,
     job,
@@ -50,6 +49,6 @@ def routers(services: Services) -> Iterator[OpenRouter]:
     for written in (articles, gap):
         yield written.router(services.articles)
     yield evaluation.router(services.evaluations)
-    for stored in (records, insight, relation, tool, token, hours, site, webhook, settings):
+    for stored in (records, insight, relation, tool, token, site, webhook, settings):
         yield stored.router
     yield operators.router(services.passwords)

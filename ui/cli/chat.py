@@ -1,26 +1,21 @@
 """`opora chat`: operator actions from the terminal."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from pipelines.ask.chats import transcript
 from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part
-from tenants.accounts.hours import Hours
-from tenants.chats import sites, store, undo
+from tenants.chats import store, undo
 from tenants.chats.transitions import STATES
 from tenants.core.errors import Invalid
 from ui.api.desk import DeskPostedAnswer, DeskThreadAnswer, posted_part, thread
-from ui.api.hours import hours_answer
-from ui.cli.terminal import CommandGroup, print_json
+from ui.cli.terminal import CommandGroup
 
 group = CommandGroup("chats")
 message = group.message
 
-_EXAMPLE = '{"zone": "Europe/Moscow", "week": {"mon": ["09:00-18:00"]}, "holidays": ["2027-01-01"]}'
 ChatId = Annotated[str, typer.Argument(help=message("help.chat_id"))]
 Text = Annotated[str, typer.Argument(help=message("help.text"))]
 Name = Annotated[str, typer.Option("--name", help=message("help.name"))]
@@ -108,23 +103,3 @@ def chat_reopen(chat_id: ChatId, name: Name = "") -> DeskChatPart:
 @group.tenant_command("undo", show=_print_state)
 def chat_undo(chat_id: ChatId) -> DeskChatPart:
     return desk_chat_part(undo.undo(chat_id))
-
-
-@group.tenant_command("hours", help_text=message("help.hours_of", example=_EXAMPLE))
-def chat_hours(
-    file: Annotated[
-        Path | None, typer.Option("--set", exists=True, dir_okay=False, help=message("help.set_hours"))
-    ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help=message("help.clear_hours"))] = False,
-    site: Annotated[str, typer.Option("--site", help=message("help.hours_site"))] = "",
-) -> None:
-    if file is not None:
-        try:
-            chosen = Hours.model_validate_json(file.read_bytes())
-        except ValidationError as unfit:
-            place = ".".join(map(str, unfit.errors()[0]["loc"])) or file.name
-            raise Invalid("hours_invalid", field=place) from unfit
-        sites.set_hours(site, chosen)
-    elif clear:
-        sites.set_hours(site, None)
-    print_json(hours_answer(site))

@@ -94,26 +94,6 @@ def test_what_is_not_there_or_cannot_be_is_said_in_one_line(chat: Chat) -> None:
     assert opora("chat", "reopen", chat.chat_id).exit_code == 2
 
 
-def test_hours_are_shown_set_and_cleared(tmp_path: Path) -> None:
-    file = tmp_path / "hours.json"
-    file.write_text(json.dumps({"zone": "Europe/Moscow", "week": {}, "away": {"ru": "Мы отдыхаем."}}), "utf-8")
-    assert json.loads(done("chat", "hours")) == {"hours": None, "now": None}
-    done("site", "add", "Shop", "--origin", "https://shop.example", "--key", "site_shop")
-    done("chat", "hours", "--set", str(file))
-    for place in ((), ("--site", "site_shop")):
-        assert json.loads(done("chat", "hours", *place))["now"]["text"] == "Мы отдыхаем."
-    file.write_text(json.dumps({"zone": "UTC", "week": {}}), "utf-8")
-    assert json.loads(done("chat", "hours", "--set", str(file), "--site", "site_shop"))["hours"]["zone"] == "UTC"
-    done("chat", "hours", "--clear")
-    assert json.loads(done("chat", "hours"))["hours"] is None
-    assert json.loads(done("chat", "hours", "--site", "site_shop"))["hours"]["zone"] == "UTC"
-    file.write_text(json.dumps({"zone": "Moon", "week": {}}), "utf-8")
-    refused = opora("chat", "hours", "--set", str(file))
-    assert refused.exit_code == 2
-    assert "zone" in refused.stderr
-    assert opora("chat", "hours", "--site", NOBODY).exit_code == 2
-
-
 def test_a_site_is_added_shown_rotated_and_removed(tmp_path: Path) -> None:
     config = tmp_path / "site.json"
     config.write_text(json.dumps({"locale": "en", "welcome": "Hello!", "files": False}), "utf-8")
