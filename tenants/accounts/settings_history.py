@@ -40,7 +40,6 @@ class SettingChangeRow(TenantKeyed, Base):
     """A change of a tenant's settings. `before` and `after` hold the fields that differ."""
 
     __tablename__ = "setting_changes"
-    unknown = "change_unknown"
     __table_args__ = (Index("ix_setting_changes_at", "tenant_id", "at"), Index("ix_changes_created", "at"))
 
     change_id: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -68,11 +67,6 @@ class SettingChange:
     about: str
     before: Values
     after: Values
-
-    @property
-    def can_be_undone(self) -> bool:
-        """Whether everything the change altered was recorded."""
-        return self.act == "changed" and self.area in ("policy", "site") and bool(self.before or self.after)
 
 
 def note(
@@ -138,12 +132,6 @@ def latest(area: Area | None = None, *, limit: int = 100) -> tuple[SettingChange
                 break
             found.append(record_of(SettingChange, row))
     return tuple(found)
-
-
-def get(change_id: str) -> SettingChange:
-    """Return a change of the tenant. Raises `NotFound`: `change_unknown`."""
-    with database.reading() as session:
-        return record_of(SettingChange, session.existing(SettingChangeRow, change_id))
 
 
 def version_of(values: Values) -> str:

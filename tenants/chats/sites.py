@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from sqlalchemy import select
 
 from settings import get_settings
@@ -69,16 +69,6 @@ class SiteConfig(FrozenModel):
     files: bool = True
     hours: Hours | None = None
     help_centre: HelpCentre = "hidden"
-
-
-class _OwnFields(BaseModel):
-    """Fields of a site that can be changed besides its `SiteConfig`."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    name: str | None = None
-    origins: tuple[str, ...] | None = None
-    identity_required: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,12 +225,6 @@ def update(
             row.identity_secret = _random_secret()
         settings_history.note(session, "site", "changed", key, before, _settings_of(_site(row)))
     return _refreshed(row)
-
-
-def restore(key: str, values: Mapping[str, object]) -> Site:
-    """Give a site the values that a change of it has written down. Raises as `update`."""
-    fields = {name: value for name, value in values.items() if name in SiteConfig.model_fields}
-    return update(key, config=fields, **_OwnFields.model_validate(values).model_dump())
 
 
 def version_of(site: Site) -> str:

@@ -1,4 +1,4 @@
-"""Settings on every database: changes are recorded, concurrent edits are noticed, and a change can be undone."""
+"""Settings on every database: changes are recorded, and concurrent edits are noticed."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from pipelines.ask.settings_undo import undo
 from tenants.accounts import policy, settings_history
 from tenants.accounts.hours import Hours
 from tenants.chats import sites, store
@@ -32,8 +31,6 @@ def test_a_change_of_the_policy_is_written_down_with_who_when_and_what() -> None
     assert datetime.now(UTC) - one.at < timedelta(minutes=5)
     with acting_as(OTHER):
         assert settings_history.latest() == ()
-        with pytest.raises(NotFound, match="change_unknown"):
-            undo(one.change_id)
     assert settings_history.latest("site") == ()
 
 
@@ -54,23 +51,11 @@ def test_large_changes_have_room_for_a_day_and_small_ones_always(monkeypatch: py
     policy.change(top_k=7)
     small, without_values, large = settings_history.latest()
     assert (small.after, without_values.after) == ({"top_k": 7}, {})
-    assert [one.can_be_undone for one in (small, without_values, large)] == [True, False, True]
+    assert large.after
     monkeypatch.setattr(settings_history, "_MOST_LISTED", 5_000)
     assert settings_history.latest() == (small, without_values)
     with acting_as(OTHER):
         policy.change(approved_offers={"refund": "в" * 1_500})
-
-
-def test_undoing_gives_back_only_the_fields_of_that_change() -> None:
-    policy.change(top_k=7)
-    policy.change(queue_minutes=10)
-    policy.change(top_k=8)
-    _, _, first = settings_history.latest()
-    assert first.after == {"top_k": 7}
-    undo(first.change_id)
-    assert (policy.current().top_k, policy.current().queue_minutes) == (5, 10)
-    undone = settings_history.latest()[0]
-    assert (undone.before, undone.after) == ({"top_k": 8}, {"top_k": 5})
 
 
 def test_site_changes_are_partial_and_never_record_secrets() -> None:
@@ -87,12 +72,6 @@ def test_site_changes_are_partial_and_never_record_secrets() -> None:
     written = str([(one.before, one.after) for one in noted])
     secrets = {site.identity_secret, sites.get(site.key).identity_secret, *sites.get(site.key).secrets}
     assert not [one for one in secrets if one and one in written]
-    undo(noted[2].change_id)
-    assert sites.get(site.key).config.welcome == ""
-    assert sites.get(site.key).config.hours is not None
-    for final in (noted[0], noted[-1]):
-        with pytest.raises(Invalid, match="change_final"):
-            undo(final.change_id)
     with acting_as(OTHER), pytest.raises(NotFound, match="site_unknown"):
         sites.update(site.key, name="Чужой")
 

@@ -276,12 +276,6 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("POST", "/desk/settings/sign-in"): PageCase("admin", {"issuer": "http://id.shop.example"}, answers=(422,)),
     ("POST", "/desk/settings/sign-in/remove"): PageCase("admin", answers=(303, 404)),
     ("GET", "/desk/settings/changes"): PageCase("admin"),
-    ("POST", "/desk/settings/changes/undo"): PageCase(
-        "admin",
-        own={"change_id": "change-of-acme"},
-        foreign={"change_id": "change-of-globex"},
-        answers=(303,),
-    ),
     # The tenants of an installation, and the links of their first admins.
     ("GET", "/desk/tenants"): PageCase(INSTALLATION),
     ("GET", "/desk/tenants/one"): PageCase(INSTALLATION, own={"id": "acme"}),

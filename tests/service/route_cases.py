@@ -266,9 +266,6 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/settings/policy"): Case("admin"),
     ("PATCH", "/settings/policy"): Case("admin", {"set": {"top_k": 5}}),
     ("GET", "/settings/changes"): Case("admin"),
-    ("POST", "/settings/changes/{change_id}/undo"): Case(
-        "admin", own={"change_id": "change-of-acme"}, foreign={"change_id": "change-of-globex"}
-    ),
     ("GET", "/settings/sign-in"): Case("admin"),
     ("PUT", "/settings/sign-in"): Case("admin", {"issuer": "https://id.shop.example", "client_id": "desk"}),
     ("DELETE", "/settings/sign-in"): Case("admin", may_answer="provider_unknown"),

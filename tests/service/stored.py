@@ -184,7 +184,7 @@ def stored_evaluation(tenant_id: str) -> tuple[EvaluationQuestionRow, Evaluation
 
 
 def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | TokenRow | ToolRow | WebhookRow]:
-    """Store sites, a tool, webhooks and tokens of the tenant, and a change of its policy that can be undone."""
+    """Store sites, a tool, webhooks and tokens of the tenant, and a change of its policy."""
     for key in (f"site-of-{tenant_id}", f"spare-site-of-{tenant_id}"):
         secrets = [{"secret": token_urlsafe(), "created_at": datetime.now(UTC).isoformat()}]
         yield row(SiteRow, key=key, tenant_id=tenant_id, name="Магазин", origins=[], secrets=secrets)

@@ -6,7 +6,6 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from pipelines.ask import profiles
-from pipelines.ask.settings_undo import undo
 from pipelines.routes import OpenRouter
 from tenants.accounts import policy, settings_history
 from tenants.accounts.policy import Policy
@@ -78,12 +77,6 @@ def change_policy(body: PolicyChange) -> PolicyAnswer:
 def list_changes(area: Area | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> ChangesAnswer:
     """List the changes of settings, newest first: fewer than `limit` if their values are large."""
     return ChangesAnswer(changes=settings_history.latest(area, limit=limit))
-
-
-@router.post("/settings/changes/{change_id}/undo")
-def undo_change(change_id: str) -> SettingChange:
-    """Restore the values from before a change. The rollback is recorded as a change."""
-    return undo(change_id)
 
 
 @router.get(_SIGN_IN)

@@ -10,7 +10,6 @@ import typer
 
 from components.language.texts import keys, terminal_locale, text
 from pipelines.ask import profiles
-from pipelines.ask.settings_undo import undo as undo_change
 from settings import get_settings
 from tenants.access import issued_tokens
 from tenants.accounts import policy, registry
@@ -164,7 +163,6 @@ def tenant_sign_in(
 def _print_changes(found: Sequence[SettingChange]) -> None:
     rows = (
         (
-            one.change_id,
             f"{one.at:%Y-%m-%d %H:%M}",
             one.by,
             " ".join(filter(None, (one.area, one.about, one.act))),
@@ -172,22 +170,19 @@ def _print_changes(found: Sequence[SettingChange]) -> None:
         )
         for one in found
     )
-    print_table((policy_message(f"column.{name}") for name in ("change", "at", "by", "what", "fields")), rows)
+    print_table((policy_message(f"column.{name}") for name in ("at", "by", "what", "fields")), rows)
 
 
 @group.installation_command("changes", show=_print_changes)
 def tenant_changes(
     tenant_id: TenantId,
     area: Annotated[str, typer.Option(help=policy_message("help.area", areas=", ".join(AREAS)))] = "",
-    undo: Annotated[str, typer.Option(metavar="ID", help=policy_message("help.undo"))] = "",
     limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
 ) -> Sequence[SettingChange]:
     chosen = next((one for one in AREAS if one == area), None)
     if area and chosen is None:
         raise Invalid("area_unknown", area=area, areas=", ".join(AREAS))
     with acting_for(tenant_id):
-        if undo:
-            undo_change(undo)
         return history.latest(chosen, limit=limit)
 
 

@@ -1,23 +1,20 @@
-"""History of changes, with undo."""
+"""History of changes."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Form, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from components.language.texts import number, text, text_or
-from pipelines.ask.settings_undo import undo
 from pipelines.routes import OpenRouter
 from tenants.accounts import settings_history
 from tenants.accounts.settings_history import AREAS, SettingChange
 from tenants.chats import sites, webhooks
-from tenants.core.errors import CallerError, NotFound, OporaError
 from ui.desk.rendering import Desk, clock, reader_locale
 from ui.desk.settings import pages
 
-_PATH = f"{pages.ROOT}/changes"
 _LABELS = (
     "settings.{area}.{name}.label",
     "settings.{name}.label",
@@ -48,32 +45,17 @@ _MOMENTS = {"expires_at", "until"}
 def router(desk: Desk) -> OpenRouter:
     endpoints = pages.router()
 
-    @endpoints.get(_PATH)
-    def show_changes(area: Annotated[str, Query(max_length=20)] = "", saved: pages.Saved = "") -> Response:
-        return listed(area, saved=saved)
-
-    @endpoints.post(f"{_PATH}/undo")
-    def undo_change(change_id: Annotated[str, Form(max_length=40)] = "") -> Response:
-        try:
-            undo(change_id)
-        except NotFound:
-            raise
-        except CallerError as refused:
-            return listed("", refused)
-        return pages.saved(_PATH, "undone")
-
-    def listed(area: str, refused: OporaError | None = None, *, saved: str = "") -> Response:
+    @endpoints.get(f"{pages.ROOT}/changes")
+    def show_changes(area: Annotated[str, Query(max_length=20)] = "") -> Response:
         chosen = next((one for one in AREAS if one == area), None)
         return pages.page(
             desk,
             "changes",
             "changes.html",
-            refused,
             changes=tuple((one, _differences(one)) for one in settings_history.latest(chosen)),
             areas=AREAS,
             about=_about(),
             area=area,
-            saved=saved,
         )
 
     return endpoints
