@@ -117,3 +117,8 @@ def test_an_evaluation_question_that_cannot_be_asked_is_refused(
 ) -> None:
     added = attacker.post("/evaluation/questions", json={"questions": [{"question": question, "refused": True}]})
     problem(added, 422, code)
+
+
+def test_a_tenant_chooses_no_site_key(attacker: httpx.Client) -> None:
+    """A removed site's key may still be in its shop's pages: another tenant must not receive their visitors."""
+    problem(attacker.post("/sites", json={"name": "Shop", "key": "demo-ru"}), 422, "unknown_field")

@@ -16,12 +16,15 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class NewSite(BaseModel, extra="forbid"):
-    """Site to add. `identified`: the tenant's own server signs the identity of visitors."""
+    """Site to add. `identified`: the tenant's own server signs the identity of visitors.
+
+    Its key is always a new one. Threat: with a chosen key, a tenant would receive the visitors of another tenant's
+    removed site, whose key is still in that shop's pages, or those of the service's demo page.
+    """
 
     name: _Name
     origins: _Origins = ()
     config: SiteConfig = SiteConfig()
-    key: Annotated[str, Field(max_length=64)] = ""
     identified: bool = False
     identity_required: bool = False
 
