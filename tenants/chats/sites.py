@@ -150,7 +150,7 @@ def add(
     :param origins: such as `https://shop.example`; `*` allows all, including clients that are not browsers.
     :param identified: the tenant's own site signs identity tokens of its visitors.
     :param identity_required: refuse visitors without an identity token.
-    :param key: a public key chosen by whoever runs the installation; random if empty.
+    :param key: a chosen public key, never one from a request; random if empty.
     :raises Invalid: `origin_invalid` with the origin, `origins_too_many`, `site_key_invalid`, `site_invalid` with the
         field `name`, `sites_too_many`.
     """
