@@ -89,7 +89,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         asset = Asset.read(_HERE / "static" / name)
 
         @endpoints.get(f"/widget/{name}", name=name.removesuffix(".js"))
-        def send(
+        async def send(
             accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
         ) -> Response:
             """Serve a script of the widget."""
@@ -104,7 +104,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
 
     @endpoints.get("/chat/{site}")
     @endpoints.get(_CUSTOMER_PATH)
-    def chat(site: Annotated[str, PathParameter(pattern=_SITE_KEY)]) -> Response:
+    async def chat(site: Annotated[str, PathParameter(pattern=_SITE_KEY)]) -> Response:
         """Render a site's chat as a page, for places that allow no third-party scripts."""
         return chat_page(site)
 
@@ -127,6 +127,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         return response
 
     @endpoints.get("/demo")
+    @opens(takes_turns=True)
     async def demo() -> Response:
         """Render the demo shop with the widget, in the browser's language if `opora demo` has set that shop up."""
         shops = await demo_shops()
@@ -137,6 +138,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         return styled("demo", "demo_shop", locale, site=DEMO_SITES[locale])
 
     @endpoints.get("/")
+    @opens(takes_turns=True)
     async def home() -> Response:
         """Render a page with links to the desk, the API documentation and the demo shop."""
         places = ["desk"]

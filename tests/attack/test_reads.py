@@ -6,7 +6,7 @@ import tracemalloc
 from asyncio import Event, Semaphore, wait_for
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 
 import httpx
@@ -107,6 +107,28 @@ async def test_few_requests_of_a_tenant_compute_beside_another(method: str, most
         requests = await compete(slow, attacker, victim, method, most)
         slow.go.set()
         assert {response.status_code for response in await asyncio.gather(asked, *requests)} == {200}
+
+
+async def test_pages_without_a_token_take_turns_by_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.0)
+    slow = Slow()
+    gate = gate_of(slow)
+    gate.routes = RouteTable([Route("GET", PATH, takes_turns=True)])
+    addresses = [f"192.0.2.{number}" for number in range(20)]
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(
+                httpx.AsyncClient(transport=httpx.ASGITransport(gate, client=(address, 1)), base_url="http://gate")
+            )
+            for address in (*addresses, "198.51.100.1")
+        ]
+        with question_in_work():
+            requests = [asyncio.create_task(client.get(PATH)) for client in clients]
+            for _ in range(2):
+                await wait_for(slow.begun.acquire(), 5)
+            assert slow.computed == 2
+        slow.go.set()
+        assert {response.status_code for response in await asyncio.gather(*requests)} == {200}
 
 
 async def test_a_tenant_makes_one_large_change_at_a_time() -> None:

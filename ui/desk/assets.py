@@ -33,7 +33,7 @@ def router() -> OpenRouter:
         asset = Asset.read(_HERE.parent / "static" / name)
 
         @endpoints.get(f"/desk/assets/{name}")
-        def send(
+        async def send(
             accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
         ) -> Response:
             return sent(asset, ASSETS[name], "public, max-age=31536000, immutable", accept_encoding, if_none_match)

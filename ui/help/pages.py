@@ -101,7 +101,7 @@ def router(limiter: RateLimiter, runner: Runner, reads: Reads) -> OpenRouter:
 
     @endpoints.get(_STYLE)
     @opens(page=False)
-    def send_style(
+    async def send_style(
         accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
     ) -> Response:
         """Serve the style sheet of the help centre."""
