@@ -15,9 +15,9 @@ from tenants.accounts.registry import Registry
 from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
-from tenants.desk import first_run, operators
+from tenants.desk import first_run, operator_sessions, operators
 from tenants.storage import database
-from tests import desk_views
+from tests import desk, desk_views
 from tests.desk import PASSWORD, SAME_ORIGIN
 from tests.service.serving import Server, environment, in_force, serving
 from tests.service.walk import walk
@@ -83,6 +83,27 @@ async def test_a_link_is_dead_once_somebody_is_there(empty: httpx.AsyncClient) -
     with acting_as(Tenant("acme", "anna")):
         operators.add("anna@shop.example", PASSWORD, role="admin")
     assert hint not in (await empty.get(desk_gate.SIGN_IN, headers={"Accept-Language": "ru"})).text
+
+
+async def test_the_next_steps_add_the_first_site(empty: httpx.AsyncClient) -> None:
+    Registry().add("acme", name="Магазин")
+    with acting_as(Tenant("acme", "anna")):
+        anna = operators.add("anna@shop.example", PASSWORD, role="admin")
+    secret = desk.secret_of(anna)
+    headers = {"Cookie": f"{desk_gate.COOKIE}={secret}", **SAME_ORIGIN}
+
+    async def add(origin: str) -> httpx.Response:
+        form = {"csrf": operator_sessions.verify(secret).csrf, "key": "", "origin": origin}
+        return await empty.post("/desk/welcome/site", data=form, headers=headers)
+
+    assert 'action="/desk/welcome/site' in (await empty.get("/desk/welcome", headers=headers)).text
+    refused = await add("shop")
+    assert (refused.status_code, 'role="alert"' in refused.text) == (422, True)
+    assert (await add("https://shop.example")).status_code == 303
+    with acting_as(Tenant("acme", "anna")):
+        (site,) = sites.own()
+    assert (site.name, site.origins) == ("Магазин", ("https://shop.example",))
+    assert f'data-site="{site.key}"' in (await empty.get("/desk/welcome", headers=headers)).text
 
 
 @pytest.fixture

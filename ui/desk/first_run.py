@@ -14,6 +14,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.connections import limited_as, public_url
 from pipelines.routes import OpenRouter, opens
+from tenants.accounts import registry
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
 from tenants.chats import sites
@@ -103,10 +104,13 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
 
     @endpoints.post(f"{_WELCOME}/site")
     @or_again(lambda refused, origin, **_: steps(refused, origin=origin), Invalid)
-    def set_origin(key: _Short = "", origin: _Short = "") -> Response:
-        site = sites.get(key.replace("\0", ""))
-        named = sites.checked_origin(origin)
-        sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))
+    def add_origin(key: _Short = "", origin: _Short = "") -> Response:
+        """Let the site with the widget run at another address; without a key, add the tenant's first site."""
+        if key:
+            site = sites.get(key.replace("\0", ""))
+            sites.update(site.key, origins=list(dict.fromkeys([*site.origins, sites.checked_origin(origin)])))
+        else:
+            sites.add(registry.current().name, [origin])
         return back_to(f"{_WELCOME}#widget")
 
     return endpoints
