@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from components.language.texts import terminal_locale, text_or
 from pipelines.ask.chats import transcript
 from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part
 from tenants.chats import store, undo
@@ -22,8 +23,11 @@ Name = Annotated[str, typer.Option("--name", help=message("help.name"))]
 
 
 def _print_chats(found: list[DeskChatPart]) -> None:
-    rows = ((one.chat_id, message(f"state.{one.state}"), one.assignee, one.reason) for one in found)
-    group.print_columns(("chat", "state", "assignee", "reason"), rows)
+    def row(one: DeskChatPart) -> tuple[str | None, ...]:
+        reason = text_or(one.reason, f"desk.reason.{one.reason}", terminal_locale())
+        return one.chat_id, message(f"state.{one.state}"), one.assignee, reason
+
+    group.print_columns(("chat", "state", "assignee", "reason"), map(row, found))
 
 
 def _print_state(chat: DeskChatPart) -> None:

@@ -52,7 +52,9 @@ def done(*arguments: str) -> str:
 def test_an_operator_works_from_the_terminal(chat: Chat) -> None:
     listed = json.loads(done("chat", "list", "--state", "queued", "--json"))
     assert [(one["chat_id"], one["reason"]) for one in listed] == [(chat.chat_id, "user_request")]
-    assert chat.chat_id in done("chat", "list")
+    listing = done("chat", "list")
+    assert chat.chat_id in listing
+    assert "the customer asked for a person" in listing
     assert json.loads(done("chat", "list", "--state", "human", "--json")) == []
 
     shown = done("chat", "show", chat.chat_id)
