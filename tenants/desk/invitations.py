@@ -65,11 +65,11 @@ def renew(tenant_id: str) -> str:
 
 
 def check(secret: str) -> TenantRecord:
-    """Return the tenant of a link. Raises `NotFound`, `link_used`, if the link is not valid."""
+    """Return the tenant of a link. Raises `NotFound`, `invitation_used`, if the link is not valid."""
     with database.across_tenants() as session:
         row = session.get(InvitationRow, digest_of(secret))
     if row is None or datetime.now(UTC) - row.created_at >= LONGEST or _is_staffed(row.tenant_id):
-        raise NotFound("link_used")
+        raise NotFound("invitation_used")
     return Registry().get(row.tenant_id)
 
 
@@ -77,7 +77,7 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
     """Create the first admin of the link's tenant; the link is then used up.
 
     :raises Invalid: for a login or a password that does not fit; the link still works then.
-    :raises NotFound: `link_used`.
+    :raises NotFound: `invitation_used`.
     """
     tenant = check(secret)
     operators.check_new(login, password)
@@ -87,7 +87,7 @@ def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
             used = delete(InvitationRow).where(InvitationRow.digest == digest_of(secret))
             created_at = session.scalar(used.returning(InvitationRow.created_at))
             if created_at is None:
-                raise NotFound("link_used")
+                raise NotFound("invitation_used")
         try:
             return operators.add(login, password, role="admin", name=name)
         except OporaError:

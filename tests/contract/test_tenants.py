@@ -61,14 +61,14 @@ def test_tenants_are_counted_each_by_itself(records: Settings) -> None:
 
 def test_an_invitation_works_once_for_a_day_and_while_nobody_is_there(records: Settings) -> None:
     old, secret = invitations.invite("acme"), invitations.invite("acme")
-    with pytest.raises(NotFound, match="link_used"):
+    with pytest.raises(NotFound, match="invitation_used"):
         invitations.check(old)
     assert invitations.check(secret).tenant_id == "acme"
     with acting_as(Tenant("globex", "bob")):
         operators.add("bob", PASSWORD, role="operator")
     admin = invitations.accept(secret, login="bob", password=PASSWORD, name="Боб")
     assert (admin.tenant_id, admin.role, admin.name) == ("acme", "admin", "Боб")
-    with pytest.raises(NotFound, match="link_used"):
+    with pytest.raises(NotFound, match="invitation_used"):
         invitations.accept(secret, login="eve", password=PASSWORD, name="")
     for tenant_id in ("acme", "globex"):
         with pytest.raises(Conflict, match="tenant_in_use"):
@@ -110,5 +110,5 @@ def test_invitation_survives_a_busy_moment(records: Settings, monkeypatch: pytes
 def test_an_invitation_of_yesterday_is_none(records: Settings) -> None:
     secret = invitations.invite("acme")
     retention.prune(datetime.now(UTC) + timedelta(hours=25))
-    with pytest.raises(NotFound, match="link_used"):
+    with pytest.raises(NotFound, match="invitation_used"):
         invitations.check(secret)
