@@ -158,7 +158,7 @@ def _add_routes(app: FastAPI, services: Services, desk: Desk) -> list[Route]:
     for router in (
         *api_routers(services),
         *desk_routers(desk, services),
-        pages.router(_has_site),
+        pages.router(_locale_of_site),
         help_pages.router(services.limiter, services.runner, services.reads),
         _health(services.settings),
     ):
@@ -214,12 +214,11 @@ async def _tenant_locale() -> str:
     return (await registry.admitted()).locale
 
 
-async def _has_site(key: str) -> bool:
+async def _locale_of_site(key: str) -> str:
     try:
-        await sites.load(key)
+        return (await sites.load(key)).config.locale
     except NotFound:
-        return False
-    return True
+        return ""
 
 
 async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG001

@@ -80,8 +80,11 @@ def strict_templates(folder: Path) -> Environment:
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
-def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
-    """Return the endpoints."""
+def router(locale_of_site: Callable[[str], Awaitable[str]]) -> OpenRouter:
+    """Return the endpoints.
+
+    :param locale_of_site: returns an empty text for a key without a site.
+    """
     endpoints = OpenRouter(None, tags=["widget"])
     templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
 
@@ -104,9 +107,11 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
 
     @endpoints.get("/chat/{site}")
     @endpoints.get(_CUSTOMER_PATH)
-    async def chat(site: Annotated[str, PathParameter(pattern=_SITE_KEY)]) -> Response:
+    async def chat(
+        site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
+    ) -> Response:
         """Render a site's chat as a page, for places that allow no third-party scripts."""
-        return chat_page(site)
+        return await chat_page(site, accept_language)
 
     @endpoints.post(_CUSTOMER_PATH)
     @opens(body=None, limit=_FORM_BYTES)
@@ -114,6 +119,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)],
         identity: Annotated[str, Form(max_length=MAX_IDENTITY_BYTES)],
         origin: Annotated[str, Header()] = "",
+        accept_language: Annotated[str, Header()] = "",
     ) -> Response:
         """Render the chat for a customer identified by a form of your page.
 
@@ -122,7 +128,7 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
         """
         if origin not in (await sites.load(site)).origins:
             raise Forbidden("origin_forbidden", origin=origin[:200] or "-")
-        response = chat_page(site, identity)
+        response = await chat_page(site, accept_language, identity)
         response.headers["Cache-Control"] = "no-store"
         return response
 
@@ -148,14 +154,14 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> OpenRouter:
             places.append("docs")
         return styled("home", "home", problems.caller.get().locale, places=places)
 
-    def chat_page(site: str, identity: str = "") -> Response:
-        locale = problems.caller.get().locale
+    async def chat_page(site: str, accept_language: str, identity: str = "") -> Response:
+        locale = problems.locale_of(accept_language) or await locale_of_site(site) or problems.caller.get().locale
         title, noscript = _TEXTS[locale]
         values = {"site": site, "locale": locale, "title": title, "noscript": noscript, "identity": identity}
         return _page(templates.get_template("chat.html").render(values), "'none'")
 
     async def demo_shops() -> list[str]:
-        return [locale for locale, site in DEMO_SITES.items() if await has_site(site)]
+        return [locale for locale, site in DEMO_SITES.items() if await locale_of_site(site)]
 
     def styled(name: str, area: str, locale: str, **values: object) -> Response:
         values |= {"locale": locale, "t": texts(area, locale)}

@@ -181,10 +181,10 @@ class FakeService:
     def _app(self) -> FastAPI:
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
-        async def always(_key: str) -> bool:
-            return True
+        async def locale_of_site(_key: str) -> str:
+            return str(self.site["locale"])
 
-        app.include_router(pages.router(always))
+        app.include_router(pages.router(locale_of_site))
         app.add_api_route("/{path:path}", self._serve, methods=["GET", "POST", "OPTIONS"], response_model=None)
         return app
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import ask, host_page, last_answer, open_chat, shows
 from tests.browser.fake_service import SITE, FakeService, shop
@@ -444,13 +444,29 @@ def test_a_chat_that_cannot_be_had_says_why(
     expect(page.locator(".status")).to_have_text("")
 
 
+@pytest.mark.parametrize(("locale", "label"), [("en", "Open the support chat"), ("ru", "Открыть чат с поддержкой")])
+def test_a_page_in_an_unknown_language_has_the_texts_of_its_site(
+    browser: Browser, service: FakeService, locale: str, label: str
+) -> None:
+    service.site["locale"] = locale
+    german = host_page(service).replace('lang="ru"', 'lang="de"')
+    with shop(german) as address, browser.new_context(locale="de-DE") as context:
+        page = context.new_page()
+        page.goto(address)
+        open_chat(page)
+        expect(page.locator(".frame")).to_have_attribute("lang", locale)
+        expect(page.locator(".launcher")).to_have_attribute("aria-label", label)
+        ask(page, "Hallo")
+        service.wait_for_call("/chats", lambda body: body.get("locale") == locale)
+
+
 def test_a_page_in_english_has_english_texts_and_right_to_left_stays_whole(page: Page, service: FakeService) -> None:
     service.begin()
     service.say(OUTCOMES["answered"]())
     with shop(host_page(service).replace('lang="ru"', 'lang="en" dir="rtl"')) as address:
         page.goto(address)
         open_chat(page)
-        expect(page.locator("textarea")).to_have_attribute("placeholder", "Ask a question…")
+        expect(page.locator("textarea")).to_have_attribute("placeholder", "Write a message…")
         expect(page.locator(".message.bot time")).to_have_text(re.compile(r"\b9:00\sPM"))
         box = page.locator(".frame").bounding_box()
         assert box is not None

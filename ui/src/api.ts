@@ -72,7 +72,7 @@ export class Api {
       new Promise((resolve, reject) => {
         const request = new XMLHttpRequest();
         request.open('POST', this.config.base + path);
-        request.setRequestHeader('Accept-Language', this.config.locale);
+        if (this.config.locale) request.setRequestHeader('Accept-Language', this.config.locale);
         request.setRequestHeader('Authorization', `Bearer ${token}`);
         request.responseType = 'json';
         request.upload.onprogress = ({ loaded, total }) => progress(Math.floor((100 * loaded) / (total || 1)));
@@ -103,7 +103,8 @@ export class Api {
   }
 
   private async send(method: string, path: string, options: Options, token?: string): Promise<Response> {
-    const headers = new Headers({ 'Accept-Language': this.config.locale });
+    const headers = new Headers();
+    if (this.config.locale) headers.set('Accept-Language', this.config.locale);
     if (options.accept) headers.set('Accept', options.accept);
     if (token) headers.set('Authorization', `Bearer ${token}`);
     let body: string | null = null;

@@ -16,11 +16,10 @@ const AT_END_PX = 80;
 
 export function mount(host: Host): Mounted {
   const { root, config } = host;
-  const texts = new Texts(config.locale);
+  const texts = new Texts(config);
   const state: PanelState = { draft: '', editing: null, passage: null, card: null, stars: 0, comment: '' };
   const frame = document.createElement('div');
   frame.className = config.page ? 'frame page' : 'frame';
-  frame.lang = config.locale;
   frame.hidden = true;
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(sheetText);
@@ -44,6 +43,8 @@ export function mount(host: Host): Mounted {
   });
 
   function draw(): void {
+    frame.lang = texts.locale;
+    frame.dataset['drop'] = texts.say('drop');
     const log = frame.querySelector('.thread');
     const atEnd = !log || log.scrollHeight - log.scrollTop - log.clientHeight < AT_END_PX;
     render(panel(conversation, state, actions, config.page), frame);
@@ -54,7 +55,7 @@ export function mount(host: Host): Mounted {
     }
     const after = frame.querySelector('.thread');
     if (after && atEnd) after.scrollTop = restingPlace(after);
-    host.unread(conversation.unread);
+    host.unread(conversation.unread, texts.locale);
   }
 
   /** Scroll to the end of the thread, but not past the beginning of an answer that is taller than the view. */
@@ -150,7 +151,7 @@ export function mount(host: Host): Mounted {
     print(): void {
       const messages = frame.querySelector('.messages');
       const title = conversation.site?.name ?? '';
-      if (messages && !print(messages, title, sheetText, config.locale)) actions.transcript();
+      if (messages && !print(messages, title, sheetText, texts.locale)) actions.transcript();
     },
     show(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number, button: HTMLElement): void {
       const passage = passageOf(turn, index);
@@ -230,7 +231,6 @@ export function mount(host: Host): Mounted {
     if (state.editing) reset();
     else close();
   });
-  frame.dataset['drop'] = texts.say('drop');
   const dropping = (on: boolean): boolean => frame.classList.toggle('dropping', on && Boolean(conversation.site?.limits.file_bytes));
   frame.addEventListener('dragover', (event) => {
     if (!event.dataTransfer?.types.includes('Files')) return;

@@ -156,7 +156,8 @@ export interface Config {
   /** Base URL of the service, without a trailing slash. */
   readonly base: string;
   readonly site: string;
-  readonly locale: string;
+  /** Supported language that the page or the browser asks for; else empty until the session names the site's. */
+  locale: string;
   /** JWT by which the host page identifies the customer. */
   readonly identity: string | null;
   /** Whether the chat fills the page instead of its corner. */
@@ -175,5 +176,5 @@ export interface Host {
   readonly root: ShadowRoot;
   readonly config: Config;
   opened(open: boolean): void;
-  unread(count: number): void;
+  unread(count: number, locale: string): void;
 }

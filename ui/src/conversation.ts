@@ -55,6 +55,7 @@ export class Conversation {
     this.memory = new Memory(config.site);
     this.api = new Api(config, this.memory, (session, customerChanged) => {
       this.site = session.site;
+      config.locale ||= session.site.locale;
       if (customerChanged) this.consented = this.consentStored = false;
       this.outbox.keep();
       this.tools = config.page && session.tools;

@@ -62,11 +62,11 @@ class OporaChat extends HTMLElement {
   }
 
   get config(): Config {
-    const asked = this.dataset['locale'] || document.documentElement.lang || navigator.language;
+    const asked = [this.dataset['locale'] ?? '', document.documentElement.lang, ...navigator.languages];
     return {
       base: this.dataset['base'] ?? '',
       site: this.dataset['site'] ?? '',
-      locale: asked.slice(0, 2).toLowerCase() in LABELS ? asked.slice(0, 2).toLowerCase() : 'ru',
+      locale: asked.map((tag) => tag.slice(0, 2).toLowerCase()).find((language) => language in LABELS) ?? '',
       identity: this.dataset['identity'] || null,
       page: this.dataset['mode'] === 'page',
     };
@@ -100,12 +100,12 @@ class OporaChat extends HTMLElement {
         this.button.setAttribute('aria-expanded', String(open));
         if (!open) this.button.focus();
       },
-      unread: (count) => this.label(count),
+      unread: (count, locale) => this.label(count, locale),
     });
   }
 
-  private label(count: number): void {
-    const [open, unread] = LABELS[this.config.locale]!;
+  private label(count: number, locale = this.config.locale): void {
+    const [open, unread] = LABELS[locale || 'en']!;
     this.badge.hidden = count === 0;
     this.badge.textContent = count > 9 ? '9+' : String(count);
     this.button.setAttribute('aria-label', count ? `${open}. ${unread}${count}` : open);

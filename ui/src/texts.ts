@@ -1,5 +1,6 @@
 /** Texts and numbers in the customer's language. */
 
+import type { Config } from './contract';
 import en from './locales/en.json';
 import ru from './locales/ru.json';
 
@@ -10,10 +11,15 @@ const LOCALES: Record<string, Record<Key, string>> = { ru, en };
 const RIGHT_TO_LEFT = new Set(['ar', 'fa', 'he', 'ur']);
 
 export class Texts {
-  private readonly texts: Record<Key, string>;
+  constructor(private readonly config: Pick<Config, 'locale'>) {}
 
-  constructor(readonly locale: string) {
-    this.texts = LOCALES[locale] ?? ru;
+  /** English, while the site's own language is not known. */
+  get locale(): string {
+    return this.config.locale || 'en';
+  }
+
+  private get texts(): Record<Key, string> {
+    return LOCALES[this.locale] ?? en;
   }
 
   get direction(): 'ltr' | 'rtl' {

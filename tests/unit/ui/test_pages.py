@@ -12,15 +12,15 @@ from ui import pages
 
 
 def _client(*sites: str, locale: str = "ru") -> httpx.AsyncClient:
-    """Return a client whose language the gate has recognised."""
+    """Return a client whose language the gate has recognised, and a service with these English sites."""
 
-    async def has_site(key: str) -> bool:
-        return key in sites
+    async def locale_of_site(key: str) -> str:
+        return "en" if key in sites else ""
 
     problems.caller.set(problems.Caller(locale))
 
     app = FastAPI()
-    app.include_router(pages.router(has_site))
+    app.include_router(pages.router(locale_of_site))
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service")
 
 
@@ -56,6 +56,16 @@ async def test_a_chat_page_names_its_site_and_nothing_else_gets_in() -> None:
     assert "script-src 'self'" in page.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
     assert refused.status_code in {404, 422}
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "expected"), [("site_1", "de", "en"), ("site_1", "de, ru;q=0.5", "ru"), ("site_2", "de", "ru")]
+)
+async def test_a_chat_page_in_an_unknown_language_uses_that_of_its_site(key: str, asked: str, expected: str) -> None:
+    async with _client("site_1") as client:
+        page = await client.get(f"/chat/{key}", headers={"Accept-Language": asked})
+    assert f'<html lang="{expected}">' in page.text
+    assert f'data-locale="{expected}"' in page.text
 
 
 async def test_demo_shop_speaks_the_browsers_language_if_set_up() -> None:
