@@ -12,6 +12,7 @@ A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds the dif
 """
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -111,7 +112,12 @@ def components_of_type(node: object, kind: str) -> Iterator[dict[str, Any]]:
 def reason(error: Exception) -> str:
     """Return why Haystack could not build something, on one line and without its advice to programmers."""
     told = " ".join(str(error).rpartition("Original error: ")[2].split())
-    return told.partition(". ")[0].rstrip(".")
+    # Haystack forgets the second quotation mark around the name of an input.
+    told = re.sub(r"^'([^' ]+) does", r"'\1' does", told.partition(". ")[0].rstrip("."))
+    cause = error.__cause__
+    if isinstance(cause, ImportError) and told not in str(cause):
+        return f"{told}: {' '.join(str(cause).split())}"
+    return told
 
 
 def _end(connection: object, side: str) -> str:

@@ -230,6 +230,17 @@ def test_each_fault_is_found_where_it_is(source: str, code: str, where: str) -> 
     assert all(finding.describe(locale) for finding in findings for locale in LOCALES)
 
 
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (changed("two.value", "two.text"), "'two.text' does not exist"),
+        (changed("haystack.components.joiners.branch", "haystack.nowhere"), "No module named 'haystack.nowhere'"),
+    ],
+)
+def test_a_fault_gives_its_reason(source: str, reason: str) -> None:
+    assert lint(source)[0].found.endswith(reason)
+
+
 def test_every_rule_has_its_broken_file() -> None:
     rules = {key.removeprefix("lint.") for key in keys("lint.")} - {"clean", "help", "no_file", "as_pipeline"}
     assert {code for _, code, _ in (*BROKEN, *BROKEN_PROFILES)} | {"no_base"} == rules
