@@ -10,7 +10,7 @@ from haystack.dataclasses import GeneratedAnswer
 from components.answer.drafts import to_answer, with_claims
 from components.judge.approaches import proposed
 from components.judge.terms import read_query
-from components.language.captions import section_path
+from components.language.captions import innermost, section_path
 from components.language.identifiers import codes, shape, shapes
 from components.language.marks import FENCE, HEADING_MARK, ITEM
 from components.language.normalise import fold
@@ -19,6 +19,7 @@ from components.passages import relevance, to_passage
 from components.serialisation import Nested
 from components.turn import Claim, Draft, Passage, Query, RejectedApproach
 
+_YES_OR_NO = re.compile(r"(?:yes|no|да|нет)\s*[.,:;!–—]", re.IGNORECASE)
 _DELIMITER = re.compile(r"[\s|:-]+")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _NEXT_HEADING = 6
@@ -39,7 +40,8 @@ class ExtractiveAnswerer(Nested):
 
     If a section has several headings, the quotation starts at the one whose text covers most of the query; if several
     cover as much of it with different words, each is quoted. If the query names codes, only the entries about them are
-    quoted. Sentences that propose a rejected approach are left out, and the draft names the approach.
+    quoted. Sentences that propose a rejected approach are left out, and the draft names the approach. A quotation that
+    opens with yes or no comes below the heading that it answers: it may have been asked differently.
 
     :param limit: maximum number of characters of an answer; the rest is left to the article.
     :param tie: how much less relevant than the most relevant document a quoted, higher-ranked one may be.
@@ -86,7 +88,7 @@ class ExtractiveAnswerer(Nested):
                     withheld=tuple(withheld),
                 )
                 cited = replace(passage, heading=section_path(passage.heading, section))
-                draft = with_claims(draft, quoted(passage, kept), {1: cited})
+                draft = with_claims(draft, _answering(innermost(cited.heading), quoted(passage, kept)), {1: cited})
                 return {"answers": [to_answer(draft, query, [document])]}
         return {"answers": [to_answer(Draft("", (), (), quoted=True, withheld=tuple(withheld)), query)]}
 
@@ -113,6 +115,13 @@ def quoted(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[Claim]:
         claims.append(Claim(passage.text[start:stop], (1,), gap=gap + (indent if not indent.strip() else "")))
         end = stop
     return claims
+
+
+def _answering(heading: str, claims: list[Claim]) -> list[Claim]:
+    """Return the claims of a quotation, below its heading if they begin by answering it."""
+    if not heading or not _YES_OR_NO.match(claims[0].text):
+        return claims
+    return [Claim(heading, (1,)), replace(claims[0], gap="\n\n"), *claims[1:]]
 
 
 def _about(passage: Passage, query: Query) -> tuple[list[tuple[int, int]], str]:

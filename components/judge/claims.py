@@ -10,6 +10,7 @@ from functools import lru_cache
 from string import ascii_uppercase
 
 from components.judge.approaches import proposed
+from components.language.captions import innermost
 from components.language.identifiers import codes, numbers
 from components.language.marks import ITEM
 from components.language.normalise import fold
@@ -28,7 +29,12 @@ _COUNT = 4
 
 
 def is_quoted(claim: str, passage: Passage) -> bool:
-    """Return whether the passage contains the claim verbatim: "E2" does not quote "E20", nor 1 quote 1,5 or 1 200."""
+    """Return whether the passage contains the claim verbatim, or has it as its heading.
+
+    "E2" does not quote "E20", nor 1 quote 1,5 or 1 200.
+    """
+    if claim and claim == innermost(passage.heading):
+        return True
     text = flat(passage.text)
     return any(_holds(text, flat(said)) for said in dict.fromkeys((claim, _ITEM.sub("", claim))))
 

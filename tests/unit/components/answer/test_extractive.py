@@ -50,6 +50,26 @@ def test_the_part_under_the_fitting_heading_is_quoted() -> None:
     assert [one.passage.heading for one in draft.citations] == ["Возврат товара"]
 
 
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("Да. Вернём цену за оставшиеся месяцы.", "Гарантия › Можно ли вернуть сертификат"),
+        ("### Цена\n\nДве тысячи.\n\n### Можно ли вернуть сертификат\n\nДа. Вернём цену за оставшиеся месяцы.", ""),
+    ],
+)
+def test_a_yes_is_quoted_below_the_question_that_it_answers(text: str, heading: str) -> None:
+    section = document(text, heading=heading)
+    draft = to_draft(ExtractiveAnswerer().run(query="вернуть за оставшиеся месяцы", documents=[section])["answers"][0])
+    assert draft.text == "Можно ли вернуть сертификат\n\nДа. Вернём цену за оставшиеся месяцы. [1]"
+    assert all(is_quoted(claim.text, draft.citations[0].passage) for claim in draft.claims)
+
+
+def test_a_sentence_that_begins_with_no_needs_no_heading() -> None:
+    section = document("No water comes in if the tap is closed.", heading="Water")
+    draft = to_draft(ExtractiveAnswerer().run(query="no water", documents=[section])["answers"][0])
+    assert draft.text == "No water comes in if the tap is closed. [1]"
+
+
 def test_parts_that_cover_different_words_equally_are_all_quoted() -> None:
     # "How much" is searched as "price": the price of something else alone would be a wrong answer.
     text = "### Цены\n\nПрокат велосипеда — 300 ₽.\n\n### Залог\n\nВелосипед: 2 000 ₽.\n\n### Часы\n\nС девяти."
