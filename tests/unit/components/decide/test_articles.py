@@ -33,6 +33,12 @@ def test_the_likeliest_sections_are_offered_whatever_their_document() -> None:
     assert [(one.passage.chunk_id, one.score) for one in result] == [("c1", 0.5), ("s0", 0.4), ("s1", 0.3)]
 
 
+def test_a_section_near_by_meaning_comes_before_a_slightly_likelier_one() -> None:
+    near = replace(DAYS, scores={DENSE: 1.0})
+    assert [one.passage.chunk_id for one in offered(turn("хранение", FEES, near), c1=0.4, c2=0.3)] == ["c2", "c1"]
+    assert [one.passage.chunk_id for one in offered(turn("хранение", FEES, near), c1=0.8, c2=0.2)] == ["c1", "c2"]
+
+
 def test_articles_after_the_likeliest_come_in_search_order() -> None:
     sections = [
         replace(FEES, chunk_id=f"c{n}", heading=f"Часть {n}", scores={SEARCH: score})
@@ -53,9 +59,9 @@ def test_articles_after_the_likeliest_go_more_by_meaning_than_by_words() -> None
     ]
     likeliest = [replace(FEES, chunk_id=f"c{n}", heading=f"Раздел {n}") for n in (1, 2, 3)]
     asked = turn("хранение посылки", *likeliest, *reversed(sections))
-    judged = {"c1": 0.5, "c2": 0.4, "c3": 0.3, "s1": 0.1, "s2": 0.1, "s3": 0.1}
+    judged = {"c1": 0.5, "c2": 0.4, "c3": 0.3, "s1": 0.02, "s2": 0.02, "s3": 0.02}
     given = replace(asked, evidence=replace(asked.evidence, relevance_by_chunk=judged))
-    assert [one.passage.chunk_id for one in nearest(given, 0.1, ARTICLES_IN_DOUBT)][3:] == ["s1", "s3", "s2"]
+    assert [one.passage.chunk_id for one in nearest(given, 0.01, ARTICLES_IN_DOUBT)][3:] == ["s1", "s3", "s2"]
 
 
 def test_sections_of_a_likelier_reading_alternate_with_those_of_the_query() -> None:
