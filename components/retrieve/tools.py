@@ -203,7 +203,7 @@ def try_tool(tool: Tool, question: str) -> Trial:
         text = _text_of(Lookup(tool, arguments, 1.0))
     except OporaError as error:
         return Trial(arguments, "", error.code)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Trial(arguments, "", "tool_refused")
     return Trial(arguments, text, "" if text else "tool_silent")
 

@@ -12,7 +12,7 @@ from components.passages import to_passage
 from components.retrieve.tools import try_tool
 from components.turn import Claim, Draft
 from tenants.core.json import Json
-from tenants.knowledge.tools import parsed
+from tenants.knowledge.tools import Tool, parsed
 from tests.turns import document
 
 MOST_SECONDS, MOST_BYTES = 1.0, 50_000_000
@@ -26,6 +26,15 @@ def nested(levels: int) -> Json:
     return answer
 
 
+def tool_that_answers(data: bytes, monkeypatch: pytest.MonkeyPatch, template: str = "") -> Tool:
+    """Return a tool without parameters, which answers any question with this JSON."""
+    response = Response("https://shop.example/", 200, "application/json", data)
+    monkeypatch.setattr(Fetcher, "post", lambda *_: response)
+    parameters: dict[str, object] = {"type": "object", "properties": {}}
+    known = {"name": "orders", "title": "T", "description": "D", "url": response.url}
+    return parsed({**known, "parameters": parameters, "answer": template})
+
+
 @pytest.mark.parametrize(
     ("template", "answer"),
     [("{a}" * 660, {"a": "и\u0306" * 24_000}), ("", nested(400))],
@@ -36,11 +45,7 @@ def test_a_tools_answer_takes_no_time_and_no_memory(
 ) -> None:
     data = json.dumps(answer, ensure_ascii=False).encode()
     assert len(data) < 100_000
-    response = Response("https://shop.example/", 200, "application/json", data)
-    monkeypatch.setattr(Fetcher, "post", lambda *_: response)
-    parameters: dict[str, object] = {"type": "object", "properties": {}}
-    known = {"name": "orders", "title": "T", "description": "D", "url": response.url}
-    tool = parsed({**known, "parameters": parameters, "answer": template})
+    tool = tool_that_answers(data, monkeypatch, template)
     tracemalloc.start()
     started_at = process_time()
     tried = try_tool(tool, "Где заказ?")
@@ -49,6 +54,10 @@ def test_a_tools_answer_takes_no_time_and_no_memory(
     assert tried.fault == ""
     assert spent < MOST_SECONDS
     assert peak < MOST_BYTES
+
+
+def test_a_trial_of_a_tool_that_answers_nested_json_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert try_tool(tool_that_answers(b"[" * 90_000, monkeypatch), "Где заказ?").fault == "tool_refused"
 
 
 def test_a_quoted_text_prints_no_marks_of_other_sources() -> None:

@@ -73,7 +73,7 @@ def router(desk: Desk, limiter: RateLimiter) -> OpenRouter:
             )
         except CallerError as refused:
             response = desk.error(refused)
-        # An attempt counts once, whatever its result.
+        # The browser forgets an attempt, whatever its result; its code is valid only once.
         response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
         return response
 
