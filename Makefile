@@ -6,11 +6,14 @@ BIN := $(VENV)/bin
 RUNTIME := requirements/run.txt
 RUN := $(VENV)/.ready-run
 DEV := $(VENV)/.ready-dev
+ANNOUNCE = @echo "Installing $< into $(VENV): up to two minutes…"
 INSTALL := VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet
 PHOENIX := .venv-phoenix
 DOCS := .venv-docs
 # A process of tests for each of the two cores that the smallest machine has.
 WORKERS ?= 2
+# Trust the certificates of the system, as pip does: those of a proxy that inspects TLS are only there.
+export UV_SYSTEM_CERTS ?= true
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 # Slow files first, so that both processes have small ones left at the end.
 TESTS := tests/service tests/attack tests/contract tests/unit tests/browser
@@ -21,18 +24,20 @@ QUICK := -m "not chaos and not browser"
 setup: $(DEV)
 
 $(BIN)/uv: requirements/bootstrap.txt
-	@echo "Installing into $(VENV): up to two minutes…"
+	@echo "Installing uv into $(VENV)…"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/bootstrap.txt
 	@touch $@
 
 # Adds and takes nothing away, so that it may follow a `make test`.
 $(RUN): $(RUNTIME) pyproject.toml $(BIN)/uv
+	$(ANNOUNCE)
 	$(INSTALL) --require-hashes -r $(RUNTIME)
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(DEV): requirements/dev.txt pyproject.toml $(BIN)/uv
+	$(ANNOUNCE)
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/dev.txt
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $(RUN) $@

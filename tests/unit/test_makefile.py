@@ -25,6 +25,21 @@ def test_a_target_installs_what_it_needs(target: str, installs: str, not_this: s
     assert f"requirements/{not_this}" not in printed
 
 
+@pytest.mark.parametrize("packages", ["run", "dev"])
+def test_an_installation_into_an_older_environment_is_announced(packages: str) -> None:
+    command = ["make", "--dry-run", f"--assume-new=requirements/{packages}.txt", f".venv/.ready-{packages}"]
+    command += ["--assume-old=.venv/bin/uv"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[0] == f'echo "Installing requirements/{packages}.txt into .venv: up to two minutes…"'
+
+
+def test_uv_trusts_the_certificates_of_the_system() -> None:
+    rule = "shown:\n\t@echo $$UV_SYSTEM_CERTS\n"
+    command = ["env", "-i", "make", "--silent", "-f", "Makefile", "-f", "-", "shown"]
+    shown = subprocess.run(command, cwd=ROOT, input=rule, capture_output=True, text=True, check=True)
+    assert shown.stdout == "true\n"
+
+
 def test_ci_runs_every_test() -> None:
     ran = re.findall(r"^make (test\S*)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
     runs = [shlex.split(next(line for line in commands(target).splitlines() if "pytest" in line)) for target in ran]
