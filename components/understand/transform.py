@@ -10,7 +10,7 @@ from components.faults import degraded
 from components.judge.terms import strict_codes
 from components.language.asking import to_the_point
 from components.language.captions import innermost
-from components.language.normalise import clean
+from components.language.normalise import LATIN_LOOKALIKES, clean
 from components.language.recovery import recover, vocabulary_of
 from components.language.words import stems
 from components.passages import relevance, to_passage
@@ -169,12 +169,13 @@ class QueryTransformer:
 
 
 def _absent_codes(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the codes if no passage can hold any of them, spelt as one word or in parts ("E-20").
+    """Return the codes if no passage can hold any of them, spelt as one word or in parts ("E-20", "Е-20").
 
     Only complete counts prove absence. While an ingest run changes the index, the search decides.
     """
     known = lexicon.current()
-    spelt = ((code, " ".join(_PARTS.findall(code))) for code in codes)
+    in_parts = (" ".join(_PARTS.findall(code)) for code in codes)
+    spelt = ((code, parts, parts.translate(LATIN_LOOKALIKES)) for code, parts in zip(codes, in_parts, strict=True))
     is_known = (any(all(stem in known.stems for stem in stems(form)) for form in forms) for forms in spelt)
     if not codes or any(is_known):
         return ()

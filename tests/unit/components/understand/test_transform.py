@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -125,6 +126,13 @@ def test_an_unknown_code_is_absent_and_not_corrected() -> None:
     outputs = transformed("ошибка E21, вода не сливается")
     assert outputs["absent"] == ["E21"]
     assert "query" not in outputs
+
+
+@pytest.mark.parametrize("article", ["Код КС-3: нет связи.", "Код KC-3: нет связи.", "Код КС3: нет связи."])
+def test_a_known_code_is_searched_whatever_its_spelling(monkeypatch: pytest.MonkeyPatch, article: str) -> None:
+    terms = _counted(stem for text in (*_TEXTS, article) for stem in set(stems(text)))
+    monkeypatch.setattr(lexicon, "current", lambda: replace(KNOWN, stems=terms))
+    assert transformed("Что значит код КС-3?")["query"] == "Что значит код КС-3?"
 
 
 @pytest.mark.parametrize("chunks", [0, KNOWN.chunks - 1, KNOWN.chunks + 1])
