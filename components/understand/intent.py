@@ -87,7 +87,9 @@ def _reading(probabilities: Mapping[str, float]) -> Reading:
 
 
 _MATTER_FROM = 0.5
-"""Probability of a matter by meaning, above which a question follows a greeting."""
+"""Probability of a matter by meaning, above which a question follows a greeting, and a message that is a plea or off
+topic by its words is neither. Of 90 messages of CLINC150 that are off topic in the demo shop, none that its words or
+both models say so has more than 0.33."""
 _MATTERS = frozenset({"answerable", "cancellation", "billing_dispute", "lost_access", "medical", "danger", "legal"})
 """Labels of messages about a matter. Any other label is a tone, by which the models agree better than by matters."""
 
@@ -122,7 +124,8 @@ class IntentClassifier(Nested):
     If in doubt, a message is answerable: for any other intent, the probability must reach a threshold. A wrong keyboard
     layout and Russian in Latin letters are repaired first. A follow-up that says little by itself is completed from the
     conversation. A plea that names nothing is also recognised, with the intent `answerable`. A message that names a
-    code is neither a plea nor off topic, and a message in the words of the knowledge base is never off topic.
+    code, or is about a matter by its meaning, is neither a plea nor off topic, and a message in the words of the
+    knowledge base is never off topic.
 
     A message with a lower probability is let through with a `doubt`: the intent that it has if the knowledge base has
     no match for it. If messages have vectors, the doubt may be any intent but that of a question, by the mean of two
@@ -227,7 +230,8 @@ class IntentClassifier(Nested):
         names_topic = (reading.kind == PLEA and (codes(question) or len(named(question)) > _MAX_NAMED_IN_PLEA)) or (
             reading.intent == "irrelevant" and self._is_on_topic(question)
         )
-        return None if names_topic else reading
+        may_be_matter = reading.kind in (PLEA, "irrelevant") and _by_meaning(question, _MATTERS) > _MATTER_FROM
+        return None if names_topic or may_be_matter else reading
 
     def _is_on_topic(self, question: str) -> bool:
         """Return whether the message names a code or is in the words of the knowledge base."""

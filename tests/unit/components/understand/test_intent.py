@@ -382,6 +382,22 @@ def test_a_plea_in_a_conversation_is_about_its_topic(
     assert "doubt" not in classifier.run(question=question, history=[Exchange("Люк не открывается", "refused")])
 
 
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("банк не одобрил рассрочку что теперь делать", PLEA),
+        ("display is in german or something how do i get english", "irrelevant"),
+    ],
+)
+def test_a_message_about_a_matter_by_its_meaning_is_neither_plea_nor_off_topic(
+    classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, message: str, kind: str
+) -> None:
+    meant(monkeypatch, kind)
+    assert read_as(classifier, message).kind == kind
+    meant(monkeypatch, "answerable")
+    assert classifier.run(question=message) == {"question": message}
+
+
 def test_a_question_follows_a_greeting_by_its_meaning(
     classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
