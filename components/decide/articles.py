@@ -28,8 +28,8 @@ _BY_MEANING = 0.65
 the right section is among eight for 89 in 100, by the score of the search for 86; for the Russian ones both find 90."""
 
 _MEANING = 2.0
-"""What being nearest by meaning adds to the log-odds of an article. Of 220 everyday questions to the demo shops, the
-right section comes first for 62 in 100 and among three for 80, by the probabilities alone for 57 and 79."""
+"""Added to the log-odds of the section nearest by meaning, to others in proportion. Of 220 everyday questions to the
+demo shops, the right section comes first for 62 in 100 and among three for 80, by probability alone for 57 and 79."""
 
 _LEAST = 1e-9
 """Least probability of an article."""
@@ -58,9 +58,9 @@ def nearest(
 ) -> tuple[Article, ...]:
     """Return the sections most likely to answer, each title with the same heading once.
 
-    The likeliest ones by the query and its meaning come first, as many as `ARTICLES`, then the others by how near they are. Two views
-    find more: of 344 everyday questions to the demo shops without an answer sure enough to quote, the right section is
-    among six for 90 in 100, by the probabilities alone for 86.
+    The most promising ones for the query come first, as many as `ARTICLES`, then the others by how near they are. Two
+    views find more: of 344 everyday questions to the demo shops without an answer sure enough to quote, the right
+    section is among six for 90 in 100, by the probabilities alone for 86.
 
     If the query was completed from the conversation, the best section by each other reading comes after the likeliest
     one. If the likeliest section of all is for another reading, the sections of both alternate.
