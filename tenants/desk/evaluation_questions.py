@@ -67,6 +67,12 @@ def tenants_with_questions() -> frozenset[str]:
         return frozenset(session.scalars(select(TenantRow.tenant_id).where(has_questions)))
 
 
+def had_any(at: datetime) -> bool:
+    """Return whether the tenant has questions that it already had at a time."""
+    with database.reading() as session:
+        return session.count(EvaluationQuestionRow, EvaluationQuestionRow.created_at <= at) > 0
+
+
 def save(questions: Iterable[EvaluationQuestion]) -> Stored:
     """Add questions. A question with the same words as a stored one replaces its expectation.
 

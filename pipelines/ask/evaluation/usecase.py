@@ -99,7 +99,7 @@ class Evaluation:
         return reports.report(self._run(None, on_progress))
 
     def start_due(self, now: datetime | None = None) -> None:
-        """Begin the runs of all tenants whose hour has come and that have not had theirs this night."""
+        """Begin the runs of all tenants that had questions at their hour and have not had their run this night."""
         now = now or datetime.now(UTC)
         asked = evaluation_questions.tenants_with_questions()
         tenants = [tenant for tenant in Registry().list() if tenant.suspended_at is None and tenant.tenant_id in asked]
@@ -110,7 +110,8 @@ class Evaluation:
             if tenant_id in ran and ran[tenant_id] >= due:
                 continue
             with working_for(tenant_id, _SUBJECT):
-                self._submit(due)
+                if evaluation_questions.had_any(due):
+                    self._submit(due)
 
     def _submit(self, due: datetime | None) -> bool:
         """Queue a run of the tenant in context, unless one is queued or at work here.

@@ -8,7 +8,7 @@ from secrets import token_hex
 from threading import Event, Semaphore
 
 import pytest
-from sqlalchemy import event, func, select
+from sqlalchemy import event, func, select, update
 
 from components.turn import Turn
 from pipelines.ask.evaluation import questions, report, usecase
@@ -24,6 +24,7 @@ from tenants.chats import outbox, webhooks
 from tenants.core.context import SCOPES, Tenant, acting_as, current
 from tenants.core.errors import Busy, Invalid
 from tenants.desk import evaluation_results
+from tenants.desk.tables import EvaluationQuestionRow
 from tenants.storage import database
 from tests.turns import question_in_work
 from tests.webhooks import wait_until
@@ -72,6 +73,12 @@ def rows() -> dict[str, int]:
     with database.across_tenants() as session:
         tables = [table for table in Base.metadata.sorted_tables if table.name not in OWN]
         return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
+
+
+def added_at(moment: datetime) -> None:
+    """Store that the questions of the tenant were added then."""
+    with database.writing() as session:
+        session.execute(update(EvaluationQuestionRow).values(created_at=moment))
 
 
 def test_a_run_marks_replies_and_has_no_effect(shop_evaluation: Evaluation) -> None:
@@ -190,7 +197,7 @@ def test_one_process_at_a_time_runs_it(scripted: tuple[Evaluation, ScriptedEngin
 def test_a_night_is_run_once_at_the_hour_of_the_tenant(scripted: tuple[Evaluation, ScriptedEngine]) -> None:
     _, engine = scripted
     # Not at the hour of the other tenants.
-    moment = (datetime.now(UTC) - timedelta(days=1)).replace(hour=12)
+    moment = (datetime.now(UTC) - timedelta(days=1)).replace(hour=12, minute=30)
     policy.change(evaluation_hour=moment.hour)
 
     def at(now: datetime) -> None:
@@ -199,6 +206,10 @@ def test_a_night_is_run_once_at_the_hour_of_the_tenant(scripted: tuple[Evaluatio
         replica._pool.shutdown(wait=True)
         replica.close()
 
+    added_at(moment)
+    at(moment)
+    assert engine.asked == []
+    added_at(moment - timedelta(hours=1))
     at(moment)
     at(moment)
     (result,) = evaluation_results.latest()
