@@ -38,7 +38,7 @@ _ANNOUNCED_CODE = re.compile(
     re.IGNORECASE,
 )
 _SHAPE = re.compile(rf"([{_LETTERS}]*)-?(\d[\d.-]*)([A-Z]*)\Z")
-# Latin letters or those drawn like them, or Cyrillic capitals: "П-17" is a code, "м2" and "топ-10" are none.
+# Latin letters or those drawn like them, or Cyrillic capitals: "П-17" is a code, "м2" and "топ-10" are not.
 _OF_A_CODE = re.compile(r"(?:[A-Za-zАВЕКМНОРСТУХаеорсухк]+|[А-ЯЁ]+)\Z")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[   ]\d{3})+(?:[.,]\d+)?(?![\d])|\d+(?:[.,:]\d+)*")
 # "2,900": thousands in English, a decimal fraction in Russian.
@@ -88,7 +88,7 @@ def as_typed(code: str, text: str) -> str:
 def shape(code: str) -> str:
     """Return the structure of a code: number of letters, digits and last letters, such as "1.2.0" for E20.
 
-    Cyrillic letters make another structure, "Я1.2.0" for П17: where E20 is a code, a house of the series П-44 is none.
+    Cyrillic letters make another structure, "Я1.2.0" for П17: beside the code E20, "П-44" is a series of houses.
     """
     found = _SHAPE.match(code)
     lengths = ".".join(str(len(part)) for part in found.groups()) if found else ""
