@@ -50,7 +50,7 @@ def attempt(
     budget = min(seconds, current().remaining() * MAX_SHARE, _MAX_WAIT)
     ends_at = monotonic() + budget
     if budget <= 0:
-        raise ModelFailed("timeout")
+        raise ModelFailed("timeout", is_blameless=True)
     granted, is_loading = 0.0, upstream.loading_seconds(loading) > 0
 
     def remaining() -> float:

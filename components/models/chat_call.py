@@ -71,7 +71,7 @@ class ChatCall:
             if self._calls.stop.is_set():
                 raise ModelFailed("stopped")
             if self._remaining() <= 0:
-                raise ModelFailed("timeout")
+                raise ModelFailed("timeout", is_blameless=True)
             with self._upstream.call(tenant_id() or ""):
                 text = self._reply()
             outcome = "ok"

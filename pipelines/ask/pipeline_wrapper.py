@@ -58,7 +58,7 @@ class PipelineWrapper(BasePipelineWrapper):
                 try:
                     self.ask.turn(question)
                 except OporaError as error:
-                    log.warning("no rehearsal for %r: %s", tenant.tenant_id, trail(error))
+                    log.warning("no rehearsal for %r: %s", tenant.tenant_id, error.code)
 
     def close(self) -> None:
         """Finish the running questions, drop the queued ones, release the engine."""

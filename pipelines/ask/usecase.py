@@ -173,14 +173,14 @@ class Ask:
         except (CallerError, TryAgain):
             raise
         except Exception as error:
-            note_fault(error)
-            step = error.component_name if isinstance(error, PipelineRuntimeError) else None
-            told = " ".join(str(error).split()) + " " if isinstance(error, NotRunnable) else ""
-            log.error("turn %s%s: %s%s", turn.turn_id, f", step {step}" if step else "", told, trail(error))
             cause = own_error(error)
             if isinstance(cause, Busy) and cause.code == "data_in_use":
                 # The service itself is not ready: no answer of this turn's would say so.
                 raise cause from error
+            note_fault(error)
+            step = error.component_name if isinstance(error, PipelineRuntimeError) else None
+            told = " ".join(str(error).split()) + " " if isinstance(error, NotRunnable) else ""
+            log.error("turn %s%s: %s%s", turn.turn_id, f", step {step}" if step else "", told, trail(error))
             return _fail(turn, "pipeline_error")
         if finished.outcome is None:
             # Haystack ends a graph with unmet inputs without an exception.

@@ -48,6 +48,13 @@ def test_work_runs_in_the_caller_s_context(provider: Upstream) -> None:
     assert not provider.breaker.is_open
 
 
+def test_a_call_after_the_turn_is_late_and_blames_nobody(provider: Upstream) -> None:
+    with collect_calls(deadline=0), pytest.raises(ModelFailed) as raised:
+        attempt("it", provider, unasked)
+    assert raised.value.is_late
+    assert not provider.breaker.is_open
+
+
 def test_a_failing_provider_is_skipped(provider: Upstream) -> None:
     assert outcome(provider, failing) == "refused"
     assert outcome(provider, unasked) == "open_circuit"

@@ -78,6 +78,13 @@ def asked(models: ChatModels, on_text: OnText | None = None, stop: Event | None 
         return models.ask(question, step="answer", prompt="answer.ru@0", temperature=0, on_text=on_text)
 
 
+def test_a_call_after_the_turn_is_late() -> None:
+    models = ChatModels(fast=speaks_ollama(ollama_tokens(content="так ")))
+    with collect_calls(deadline=0), pytest.raises(ModelFailed) as raised:
+        asked(models)
+    assert raised.value.is_late
+
+
 @pytest.mark.parametrize(
     ("tokens", "make", "lingers"),
     [(ollama_tokens(content="так "), speaks_ollama, False), (openai_tokens(content="так "), speaks_openai, True)],

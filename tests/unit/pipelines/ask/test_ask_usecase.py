@@ -310,18 +310,22 @@ async def test_a_busy_engine_frees_the_key_and_says_so(serve: Callable[..., Pipe
         assert body["turn_id"]
 
 
-def test_the_start_rehearses_with_each_tenant_and_survives_a_busy_one(serve: Callable[..., PipelineWrapper]) -> None:
+def test_the_start_rehearses_with_each_tenant_and_survives_a_busy_one(
+    serve: Callable[..., PipelineWrapper], caplog: pytest.LogCaptureFixture
+) -> None:
     Registry().add("beta", locale="en")
     met: list[str] = []
 
     def meet(turn: Turn) -> Turn:
         met.append(current().tenant_id)
         if current().tenant_id == "acme":
-            raise Busy("data_in_use")
+            raise RuntimeError from Busy("data_in_use")
         return answered(turn)
 
     serve(FakeEngine(meet)).warm_up()
     assert met == ["acme", "beta"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert warnings == ["no rehearsal for 'acme': data_in_use"]
 
 
 async def test_a_service_without_its_index_says_so(serve: Callable[..., PipelineWrapper]) -> None:
