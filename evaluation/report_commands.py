@@ -49,6 +49,8 @@ def show_run(run: Run, html: Path | None, junit: Path | None, locale: str, as_js
         html.write_text(as_page(run, reports, locale), encoding="utf-8")
     if junit:
         junit.write_text(as_junit(run, reports, locale), encoding="utf-8")
+    for written in filter(None, (html, junit)):
+        typer.echo(message("written", path=str(written)), err=True)
     if as_json:
         print_json(data.as_json(run, reports))
         return

@@ -81,7 +81,7 @@ def test_a_tenant_is_measured_kept_shown_again_and_compared(shop: Path) -> None:
     suite = ElementTree.parse(junit).getroot()[0]
     assert suite.get("failures") == "0"
     assert [case.get("name") for case in suite] == ["return", "absent"]
-    assert "report.html" not in first.stderr
+    assert [line.rpartition(": ")[2] for line in first.stderr.splitlines()[-2:]] == [str(page), str(junit)]
     assert newest_run("shop").run_id == json.loads(first.stdout)["run"]
     summary: Any = newest_run("shop").summary
     assert summary["sets"][0]["figures"]["hit@1"] == measured["figures"]["hit@1"]
