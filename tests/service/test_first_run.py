@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ import app
 from pipelines import desk_gate
 from settings import Settings, get_settings
 from tenants.accounts.registry import Registry
+from tenants.audit import search
 from tenants.chats import sites
 from tenants.core.context import Tenant, acting_as
 from tenants.core.errors import NotFound
@@ -85,7 +87,9 @@ async def test_a_link_is_dead_once_somebody_is_there(empty: httpx.AsyncClient) -
     assert hint not in (await empty.get(desk_gate.SIGN_IN, headers={"Accept-Language": "ru"})).text
 
 
-async def test_the_next_steps_add_the_first_site(empty: httpx.AsyncClient) -> None:
+async def test_the_next_steps_add_the_first_site_and_explain_masks(
+    empty: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Registry().add("acme", name="Магазин")
     with acting_as(Tenant("acme", "anna")):
         anna = operators.add("anna@shop.example", PASSWORD, role="admin")
@@ -104,6 +108,12 @@ async def test_the_next_steps_add_the_first_site(empty: httpx.AsyncClient) -> No
         (site,) = sites.own()
     assert (site.name, site.origins) == ("Магазин", ("https://shop.example",))
     assert f'data-site="{site.key}"' in (await empty.get("/desk/welcome", headers=headers)).text
+
+    for answer, is_masked in (("Пишите нам.", False), ("Пишите на [email].", True)):
+        record = SimpleNamespace(question="Куда писать?", content={"answer": desk.evidence(answer)})
+        monkeypatch.setattr(search, "find", lambda *_, record=record, **__: [record])
+        page = (await empty.get("/desk/welcome", headers=headers)).text
+        assert (answer in page, 'id="masked"' in page) == (True, is_masked)
 
 
 @pytest.fixture

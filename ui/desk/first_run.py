@@ -8,6 +8,7 @@ from fastapi import Form, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from components.language.personal import without_masks
 from components.language.texts import LOCALES
 from pipelines import desk_gate, problems
 from pipelines.ask.contract import AskRequest
@@ -71,7 +72,7 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
         back.
         """
         known, latest = sites.own(), jobs.latest(limit=1)
-        shown: dict[str, object] = {"asked": "", "turn": None, "origin": None}
+        shown: dict[str, object] = {"asked": "", "turn": None, "origin": None, "is_masked": False}
         if "turn" not in values:
             shown |= _earlier()
         return desk.page(
@@ -119,5 +120,6 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
 def _earlier() -> dict[str, object]:
     for record in search.find(TurnQuery(outcome="answered"), limit=1):
         turn = chat_view.parsed_turn((record.content or {}).get("answer"))
-        return {"asked": record.question or "", "turn": turn}
+        is_masked = turn is not None and without_masks(turn.answer.text) != turn.answer.text
+        return {"asked": record.question or "", "turn": turn, "is_masked": is_masked}
     return {}
