@@ -63,7 +63,8 @@ def nearest(
     section is among six for 90 in 100, by the probabilities alone for 86.
 
     If the query was completed from the conversation, the best section by each other reading comes after the likeliest
-    one. If the likeliest section of all is for another reading, the sections of both alternate.
+    one. If the likeliest section of all is for another reading, the sections of both alternate. Sections of the
+    topic's article come after the first one.
 
     None if the question names codes that the evidence lacks: a section near E20 is not near E21. If a model has found
     no answer, only the sections that it would send the customer to.
@@ -86,6 +87,7 @@ def nearest(
     else:
         leading = [to_passage(document).chunk_id for document in beside if document.meta.get("leads")]
         first = [*likeliest[:1], *(leading if turn.standalone_question else ()), *likeliest[1:]]
+    first[1:1] = [to_passage(document).chunk_id for document in beside if document.meta.get("of_topic")]
     for document in beside:
         passage = to_passage(document)
         passages.setdefault(passage.chunk_id, passage)

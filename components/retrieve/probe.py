@@ -1,5 +1,7 @@
 """A quick look at what the knowledge base would answer to a text."""
 
+from typing import Any
+
 from haystack import Document
 
 from components.passages import relevance
@@ -21,9 +23,12 @@ class Probe(Nested):
         self._retriever = TenantRetriever(dense_share=0.0 if by_words else DENSE_SHARE, top_k=top_k)
         self._ranker = FeatureRanker()
 
-    def ranked(self, text: str) -> list[Document]:
-        """Return the documents with `meta["relevance"]`, best first."""
-        found = self._retriever.run(query=text)["documents"]
+    def ranked(self, text: str, filters: dict[str, Any] | None = None) -> list[Document]:
+        """Return the documents with `meta["relevance"]`, best first.
+
+        :param filters: a Haystack filter, as `haystack_filters` builds it.
+        """
+        found = self._retriever.run(query=text, filters=filters)["documents"]
         ranked: list[Document] = self._ranker.run(query=text, documents=found)["documents"]
         return ranked
 
