@@ -9,10 +9,11 @@ import typer
 from pipelines.ask import insight
 from pipelines.ask.insight import Insight
 from tenants.insight.chats import Result
-from ui.cli.terminal import CommandGroup, write_lines
+from ui.cli.terminal import CommandGroup, texts, write_lines
 
 group = CommandGroup("records", prefix="insight_")
 message = group.message
+outcome_text = texts("cli.outcome")
 
 _RATED: tuple[Result, ...] = ("autonomous", "assisted", "reopened", "unresolved")
 _DAY = ["%Y-%m-%d"]
@@ -28,7 +29,8 @@ def _print_insight(shown: Insight) -> None:
     group.print_columns(("result", "chats", "share"), [*rows, (message("insight.open"), tally.open, "")])
     typer.echo(message("insight.provisional", count=tally.provisional))
     typer.echo(message("insight.csat", share=_share(shown.chats.csat), count=shown.chats.rated))
-    group.print_columns(("outcome", "turns"), shown.turns.by_outcome.items())
+    turns = ((outcome_text(outcome), count) for outcome, count in shown.turns.by_outcome.items())
+    group.print_columns(("outcome", "turns"), turns)
 
 
 @group.tenant_command("show", show=_print_insight, form=insight.as_json)

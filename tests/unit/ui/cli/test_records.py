@@ -75,6 +75,10 @@ def test_turns_are_listed_by_what_is_asked_for() -> None:
     assert "Есть ли рассрочка?" in table
 
 
+def test_insight_prints_outcomes_in_words() -> None:
+    assert "│ answer " in opora("insight", "show").stdout
+
+
 def test_one_turn_is_shown_whole() -> None:
     shown = json.loads(opora("audit", "show", "t2").stdout)
     assert (shown["question"], shown["content"]["request"]["question"]) == ("Есть ли рассрочка?",) * 2
