@@ -389,7 +389,7 @@ def test_a_plea_in_a_conversation_is_about_its_topic(
         ("display is in german or something how do i get english", "irrelevant"),
     ],
 )
-def test_a_message_about_a_matter_by_its_meaning_is_neither_plea_nor_off_topic(
+def test_the_meaning_contests_a_plea_and_an_off_topic_message(
     classifier: IntentClassifier, monkeypatch: pytest.MonkeyPatch, message: str, kind: str
 ) -> None:
     meant(monkeypatch, kind)
