@@ -209,7 +209,7 @@ class Statement(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Conflict(Frozen):
-    """Two documents that contradict each other. `trusted` is the statement to go by, `other` the one not."""
+    """Two documents that contradict each other. `trusted` is the statement to follow, `other` the other one."""
 
     kind: ConflictKind
     trusted: Statement

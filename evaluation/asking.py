@@ -48,7 +48,7 @@ def concurrently(
 
 
 def ask_case(ask: Ask, case: Case) -> Record:
-    """Ask one case after the earlier questions of its conversation. The records store nothing of it."""
+    """Ask one case after the earlier questions of its conversation. Nothing is recorded."""
     try:
         history, request = conversation(ask, case), _request(case.question, case.locale)
     except ValidationError:

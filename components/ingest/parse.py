@@ -42,7 +42,7 @@ class ArticleParser:
 
     @component.output_types(revisions=list[Revision], refusals=list[Refusal], pages=int)
     def run(self, changed: list[Changed], seen: SeenDocuments) -> dict[str, list[Revision] | list[Refusal] | int]:
-        """Parse raw articles and validate all. An unusable one is refused with its location; the others continue.
+        """Parse and validate raw articles. An unusable one is refused with its location; the others are processed.
 
         :param seen: the documents that the run has already met. A second document of the same id is refused:
             `doc_id_duplicate`.

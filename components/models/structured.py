@@ -37,7 +37,7 @@ def _without_class_texts(schema: dict[str, Any]) -> None:
 
 
 class Form(BaseModel):
-    """The form of a reply. Every field is required and no other is allowed, as strict schemas of providers demand."""
+    """The form of a reply. Every field is required and no other is allowed, as providers' strict schemas require."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=_without_class_texts)
 

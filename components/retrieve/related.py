@@ -96,7 +96,7 @@ class EvidenceContext:
 
         Costs one look-up of their chunks if there are any.
 
-        :param anywhere: the other side may be a document outside the evidence; not so where filters hold.
+        :param anywhere: whether the other side may be a document outside the evidence.
         """
         owners = {chunk_id: document for document in documents for chunk_id in _chunk_ids(document)}
         pairs = dict.fromkeys(

@@ -37,9 +37,11 @@ class ClaimPoint:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdChoice:
-    """A threshold of `confidence`, and what the answers at or above it are worth: `claims` of them, a `share` of all
-    graded ones, `right` so often, with the 95% interval (Wilson). `expected` is how often those are right that a
-    threshold lets through which was chosen without them (ten folds); None where that was not measured.
+    """A threshold of `confidence`, and the answers at or above it.
+
+    `claims` is their number, `share` their share of all graded answers, `right` the share that is right, with the 95%
+    interval (Wilson). `expected` is the same by cross-validation: each of ten folds is measured with a threshold chosen
+    on the others. It is None if that was not measured.
     """
 
     threshold: float

@@ -63,8 +63,8 @@ class Publication(FrozenModel):
 
 
 class ArticlePart(ListedArticle):
-    """An article. `doc_id` is the document that it is published as; `preview` what it would change, as last asked;
-    `chat_id` the chat that it was written from."""
+    """An article. `doc_id` is the document that it is published as; `preview` what it would change, by the latest
+    preview; `chat_id` the chat that it was written from."""
 
     doc_id: str
     text: str

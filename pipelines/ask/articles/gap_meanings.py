@@ -67,7 +67,7 @@ def subjects(question: str) -> tuple[str, ...]:
 
 
 def _embedded(listed: Sequence[Gap], dense: DenseSettings) -> Iterable[Gap]:
-    """Return the gaps with their vectors of this model; new ones are kept with them."""
+    """Return the gaps with the vectors of this model; missing ones are computed and stored."""
     names = {gap.gap_id: _vector_of(gap, dense) for gap in listed}
     missing = [gap for gap in listed if gap.vector_of != names[gap.gap_id] and _is_standalone(gap)][:AT_ONCE]
     made: dict[str, tuple[bytes, str]] = {}
