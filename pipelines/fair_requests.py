@@ -1,5 +1,5 @@
-"""Turns of reads and changes: few requests of one tenant's staff, of its visitors, and of a network without tokens, are
-at work at once; the others wait.
+"""Turns of reads and changes: few requests of one tenant's staff, of its visitors, and of an address without a token,
+are at work at once; the others wait.
 
 Threat: all tenants share the threads that serve pages and lists, and one interpreter. Forty tabs of the desk, or forty
 exports, of one tenant would have nearly all of them; so would twenty reads of a visitor's long chat. While questions

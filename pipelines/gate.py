@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import desk_gate, problems, request_bodies
-from pipelines.connections import GRACE_SECONDS, counted_as, network_of
+from pipelines.connections import GRACE_SECONDS, counted_as
 from pipelines.fair_requests import Reads, Turn
 from pipelines.in_progress import FREE_BYTES, MOST_HELD_BYTES, MOST_OPEN, InProgress
 from pipelines.routes import Route, RouteTable, Shares
@@ -313,7 +313,7 @@ class _GatedRequest:
             )
         elif route.scope is None and route.takes_turns:
             # No tenant has a name with NUL.
-            self.turn = self.gate.reads.turn_of(f"\0{network_of(self._address())}", by_visitor=True)
+            self.turn = self.gate.reads.turn_of(f"\0{self._address()}", by_visitor=True)
         fault: Exception | None = None
         with self.gate.in_progress.following(self.caller) if route.follows else nullcontext():
             try:

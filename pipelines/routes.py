@@ -40,8 +40,8 @@ class Route:
 
     `visitors` opens it to the tokens of visitors, too, whatever its scope; `desk` to an operator who has signed in to
     the desk. A `page` is for browsers: tokens do not open it, and its errors are pages. `files`: its form brings files,
-    which the application reads as they come. `takes_turns`: few requests of a tenant are at work at once, or of a
-    network if it needs no token, see `Reads`. Every endpoint that occupies a thread does, and so must a coroutine that
+    which the application reads as they come. `takes_turns`: few requests of a tenant are at work at once, or of an
+    address if it needs no token, see `Reads`. Every endpoint that occupies a thread does, and so must a coroutine that
     reads or writes records unless a `Pool` bounds it. A `notice`, such as of typing, has separate turns: replies do not
     wait for it. A route that `follows` is a stream of events that goes on until its reader leaves: few are open at
     once, see `InProgress`. A `probe` is never made to wait: an orchestrator that gets no answer would restart a healthy

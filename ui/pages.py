@@ -107,6 +107,7 @@ def router(locale_of_site: Callable[[str], Awaitable[str]]) -> OpenRouter:
 
     @endpoints.get("/chat/{site}")
     @endpoints.get(_CUSTOMER_PATH)
+    @opens(takes_turns=True)
     async def chat(
         site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
     ) -> Response:
