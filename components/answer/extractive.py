@@ -19,7 +19,7 @@ from components.passages import relevance, to_passage
 from components.serialisation import Nested
 from components.turn import Claim, Draft, Passage, Query, RejectedApproach
 
-_YES_OR_NO = re.compile(r"(?:yes|no|да|нет)\s*[.,:;!–—]", re.IGNORECASE)
+_YES_OR_NO = re.compile(rf"(?:{ITEM}\s+)?(?:yes|no|да|нет)\s*(?:[.,:;!–—]|\Z)", re.IGNORECASE)
 _DELIMITER = re.compile(r"[\s|:-]+")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _NEXT_HEADING = 6
@@ -88,7 +88,9 @@ class ExtractiveAnswerer(Nested):
                     withheld=tuple(withheld),
                 )
                 cited = replace(passage, heading=section_path(passage.heading, section))
-                draft = with_claims(draft, _answering(innermost(cited.heading), quoted(passage, kept)), {1: cited})
+                draft = with_claims(
+                    draft, _answering(innermost(cited.heading) or cited.title, quoted(passage, kept)), {1: cited}
+                )
                 return {"answers": [to_answer(draft, query, [document])]}
         return {"answers": [to_answer(Draft("", (), (), quoted=True, withheld=tuple(withheld)), query)]}
 

@@ -29,11 +29,11 @@ _COUNT = 4
 
 
 def is_quoted(claim: str, passage: Passage) -> bool:
-    """Return whether the passage contains the claim verbatim, or has it as its heading.
+    """Return whether the passage contains the claim verbatim, or has it as its heading or, without one, its title.
 
     "E2" does not quote "E20", nor 1 quote 1,5 or 1 200.
     """
-    if claim and claim == innermost(passage.heading):
+    if claim and claim == (innermost(passage.heading) or passage.title):
         return True
     text = flat(passage.text)
     return any(_holds(text, flat(said)) for said in dict.fromkeys((claim, _ITEM.sub("", claim))))

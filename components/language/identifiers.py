@@ -34,12 +34,11 @@ _DEFINED = re.compile(
 )
 _ANNOUNCED_CODE = re.compile(
     rf"\b(?:ошибк\w{{0,3}}|код\w{{0,3}}|error|code|fault|alarm|errno)\s*(?:№|#|:|code|код\w{{0,3}}|ошибк\w{{0,3}})?\s*[\"«']?"
-    rf"([{_LETTERS}]{{1,8}}-?\d[\d.-]*[{_LETTERS}]{{0,2}})(?![{_LETTERS}\d_])",
+    rf"([{_LETTERS}]{{1,8}}[- ]?\d[\d.-]*[{_LETTERS}]{{0,2}})(?![{_LETTERS}\d_])",
     re.IGNORECASE,
 )
-_SHAPE = re.compile(rf"([{_LETTERS}]*)-?(\d[\d.-]*)([A-Z]*)\Z")
-# Latin letters or those drawn like them, or Cyrillic capitals: "П-17" is a code, "м2" and "топ-10" are not.
-_OF_A_CODE = re.compile(r"(?:[A-Za-zАВЕКМНОРСТУХаеорсухк]+|[А-ЯЁ]+)\Z")
+_SHAPE = re.compile(r"([A-Z]*)-?(\d[\d.-]*)([A-Z]*)\Z")
+_LOOKALIKE_ONLY = re.compile(r"[A-Za-zАВЕКМНОРСТУХаеорсухк]+\Z")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[   ]\d{3})+(?:[.,]\d+)?(?![\d])|\d+(?:[.,:]\d+)*")
 # "2,900": thousands in English, a decimal fraction in Russian.
 _COMMA_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?\Z")
@@ -50,17 +49,16 @@ _CYRILLIC = re.compile(r"[А-Яа-яЁё]")
 def codes(text: str) -> tuple[str, ...]:
     """Return the identifiers in `text` in canonical form (`E20` for `е20`, `Е-20`, `ошибка E 20`), in order, each once.
 
-    An identifier is a run of Latin letters (or Cyrillic ones drawn like them) or of Cyrillic capitals followed by
-    digits. After a word such as "код" or "error", small letters and a bare number are one as well. Versions, addresses
-    and file names do not count.
+    An identifier is a run of Latin letters (or Cyrillic ones drawn like them) followed by digits, or a number that a
+    word such as "код" or "error" announces. Versions, addresses and file names do not count.
     """
-    text = _ANNOUNCED_CODE.sub(lambda match: match[0].upper(), _ADDRESS.sub(" ", text))
+    text = _ADDRESS.sub(" ", text)
     found: dict[str, None] = {}
     for match in _CODE.finditer(text):
         letters, dash, digits, tail = match.groups()
-        if not _OF_A_CODE.match(letters):
+        if not _LOOKALIKE_ONLY.match(letters):
             continue
-        letters = _canonical_letters(letters)
+        letters = letters.translate(CYRILLIC_LOOKALIKES).upper()
         # A hyphen matters in CVE-2016-2961 and not in E-20: short prefixes are panel codes.
         code = f"{letters}{dash if len(letters) > 2 else ''}{digits}{tail.upper()}"
         if not _VERSION.match(code):
@@ -69,30 +67,21 @@ def codes(text: str) -> tuple[str, ...]:
         letters, digits = match.groups()
         if letters is None:
             found[digits] = None
-        elif _OF_A_CODE.match(letters):
-            found[_canonical_letters(letters) + digits] = None
+        elif _LOOKALIKE_ONLY.match(letters):
+            found[letters.translate(CYRILLIC_LOOKALIKES).upper() + digits] = None
     return tuple(found)
-
-
-def _canonical_letters(letters: str) -> str:
-    latin = letters.translate(CYRILLIC_LOOKALIKES)
-    return (latin if latin.isascii() else letters).upper()
 
 
 def as_typed(code: str, text: str) -> str:
     """Return how `text` spells a code: `KB-999` for `KB999`; the code itself if it is not found."""
     spelt = (match[0] for match in _CODE.finditer(text))
-    return next((one for one in spelt if codes(one.upper()) == (code,)), code)
+    return next((one for one in spelt if codes(one) == (code,)), code)
 
 
 def shape(code: str) -> str:
-    """Return the structure of a code: number of letters, digits and last letters, such as "1.2.0" for E20.
-
-    Cyrillic letters make another structure, "Я1.2.0" for П17: beside the code E20, "П-44" is a series of houses.
-    """
+    """Return the structure of a code: number of letters, digits and last letters, such as "1.2.0" for E20."""
     found = _SHAPE.match(code)
-    lengths = ".".join(str(len(part)) for part in found.groups()) if found else ""
-    return lengths if code.isascii() else f"Я{lengths}"
+    return ".".join(str(len(part)) for part in found.groups()) if found else ""
 
 
 def shapes(text: str) -> frozenset[str]:
@@ -110,7 +99,7 @@ def codes_asked(question: str, known: Container[str]) -> tuple[str, ...]:
 
     :param known: the shapes of the knowledge base's codes.
     """
-    announced = {code for match in _ANNOUNCED_CODE.finditer(_ADDRESS.sub(" ", question)) for code in codes(match[0])}
+    announced = {code for match in _ANNOUNCED_CODE.finditer(_ADDRESS.sub(" ", question)) for code in codes(match[1])}
     return tuple(code for code in codes(question) if code.isdigit() or code in announced or _is_like(code, known))
 
 

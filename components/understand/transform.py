@@ -51,8 +51,7 @@ class QueryTransformer:
     message with several questions.
 
     `readings` are other ways to understand a message of a conversation: with the question before it, and by itself.
-    With a condenser, which decides between them, this list is empty. `topic` is the question before it, if the message
-    is completed from that and has other readings.
+    With a condenser, which decides between them, this list is empty.
 
     A question is `absent` if it names codes and the knowledge base contains none of them, unless `codes_may_differ`.
 
@@ -89,13 +88,7 @@ class QueryTransformer:
         self.probe = probe or Probe()
 
     @component.output_types(
-        query=str,
-        variants=list[str],
-        understood=Query,
-        absent=list[str],
-        standalone=str,
-        readings=list[str],
-        topic=str,
+        query=str, variants=list[str], understood=Query, absent=list[str], standalone=str, readings=list[str]
     )
     def run(
         self, question: str, history: list[Exchange] | None = None, context: str = "", locale: str = "ru"
@@ -120,11 +113,8 @@ class QueryTransformer:
         codes = strict_codes(search)
         understood = Query(search, tuple(variants), recovered.kind if recovered else "none", codes=codes)
         result: dict[str, Any] = {"understood": understood, "standalone": completed}
-        readings, topic = self._readings(search, typed, (history or [])[-self.turns :])
-        if readings:
+        if readings := self._readings(search, typed, (history or [])[-self.turns :]):
             result["readings"] = readings
-            if completed:
-                result["topic"] = topic
         absent = () if self.codes_may_differ else _absent_codes(codes)
         if absent and not (self.tools is not None and self.tools.may_answer(question, search)):
             return {**result, "absent": list(absent)}
@@ -149,8 +139,8 @@ class QueryTransformer:
             return completed
         return "" if self._stands_alone(typed, completed) else completed
 
-    def _readings(self, search: str, typed: str, history: list[Exchange]) -> tuple[list[str], str]:
-        """Return the message with the topic of the conversation, and by itself; and the topic. Both empty without one.
+    def _readings(self, search: str, typed: str, history: list[Exchange]) -> list[str]:
+        """Return the message with the topic of the conversation, and by itself; empty without a topic.
 
         An offered topic that the customer chose means what it says.
         """
@@ -158,14 +148,12 @@ class QueryTransformer:
         is_chosen = before is not None and chosen_option(typed, before.options) is not None
         topic = "" if self.condenser is not None or is_chosen else last_topic(history)
         if not topic:
-            return [], ""
+            return []
         # The last reply said that the knowledge base lacks the code.
         for code in strict_codes(topic):
             if _absent_codes((code,)):
                 topic = re.sub(re.escape(code), "", topic, flags=re.IGNORECASE)
-        if not re.search(r"\w", topic):
-            return _distinct((typed,), excluding=search), ""
-        return _distinct((f"{topic} {typed}", typed), excluding=search), topic
+        return _distinct((f"{topic} {typed}", typed) if re.search(r"\w", topic) else (typed,), excluding=search)
 
     def _stands_alone(self, typed: str, completed: str) -> bool:
         """Return whether the knowledge base answers the question as typed, or has its very topic as a heading."""

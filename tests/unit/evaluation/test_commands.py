@@ -127,7 +127,7 @@ def test_a_running_service_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
     strict = shop / "strict.yaml"
     source = YAML.read_text(encoding="utf-8")
-    threshold = "threshold: *sure # minimum probability that the best section answers"
+    threshold = "threshold: *sure # least probability"
     assert source.count(threshold) == 1
     strict.write_text(source.replace(threshold, "threshold: 1.0"), encoding="utf-8")
     cases = str(shop / "cases.jsonl")

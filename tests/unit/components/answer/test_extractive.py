@@ -50,17 +50,23 @@ def test_the_part_under_the_fitting_heading_is_quoted() -> None:
     assert [one.passage.heading for one in draft.citations] == ["Возврат товара"]
 
 
+REFUND = "Вернём цену за оставшиеся месяцы."
+QUESTION = "Можно ли вернуть сертификат"
+
+
 @pytest.mark.parametrize(
-    ("text", "heading"),
+    ("yes", "text", "names"),
     [
-        ("Да. Вернём цену за оставшиеся месяцы.", "Гарантия › Можно ли вернуть сертификат"),
-        ("### Цена\n\nДве тысячи.\n\n### Можно ли вернуть сертификат\n\nДа. Вернём цену за оставшиеся месяцы.", ""),
+        ("Да.", f"Да. {REFUND}", {"heading": f"Гарантия › {QUESTION}"}),
+        ("Да.", f"### Цена\n\nДве тысячи.\n\n### {QUESTION}\n\nДа. {REFUND}", {"heading": ""}),
+        ("Да.", f"Да. {REFUND}", {"heading": "", "title": QUESTION}),
+        ("- Да.", f"- Да. {REFUND}", {"heading": QUESTION}),
     ],
 )
-def test_a_yes_is_quoted_below_the_question_that_it_answers(text: str, heading: str) -> None:
-    section = document(text, heading=heading)
+def test_a_yes_is_quoted_below_the_question_that_it_answers(yes: str, text: str, names: dict[str, str]) -> None:
+    section = document(text, **names)
     draft = to_draft(ExtractiveAnswerer().run(query="вернуть за оставшиеся месяцы", documents=[section])["answers"][0])
-    assert draft.text == "Можно ли вернуть сертификат\n\nДа. Вернём цену за оставшиеся месяцы. [1]"
+    assert draft.text == f"{QUESTION}\n\n{yes} {REFUND} [1]"
     assert all(is_quoted(claim.text, draft.citations[0].passage) for claim in draft.claims)
 
 

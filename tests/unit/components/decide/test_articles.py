@@ -118,13 +118,6 @@ def test_a_completed_query_keeps_the_best_section_of_the_message(standalone: str
     assert [one.passage.chunk_id for one in nearest(asked, 0.1, beside=beside)] == order
 
 
-def test_sections_of_the_article_before_come_after_the_first() -> None:
-    evidence = replace(turn("хранение").evidence, passages=(FEES, DAYS), relevance_by_chunk={"c1": 0.4, "c2": 0.3})
-    asked = replace(turn("хранение"), evidence=evidence)
-    beside = [document(POINT.text, "c3", doc_id="fees", heading="Пункт", relevance=0.2, of_topic=True)]
-    assert [one.passage.chunk_id for one in nearest(asked, 0.1, beside=beside)] == ["c1", "c3", "c2"]
-
-
 def test_distant_and_unjudged_sections_are_not_offered() -> None:
     assert [one.passage.chunk_id for one in offered(turn("хранение", FEES, DAYS, POINT), c1=0.05, c2=0.3)] == ["c2"]
     assert offered(turn("хранение", FEES)) == ()

@@ -27,10 +27,6 @@ def test_codes() -> None:
         ("https://www-01.example.com/doc?uid=swg21993160", ()),
         (r"см. C:\logs\TM6\a1 и install-IF0003.tar", ()),
         ("Подробнее на e20.example.com. Ошибка E25", ("E25",)),
-        ("Горит П-17, а потом Ф05 и ОШ12", ("П17", "Ф05", "ОШ12")),
-        ("код п-18, ошибка ош13", ("П18", "ОШ13")),
-        ("ошибка П 17", ("П17",)),
-        ("код из 6 цифр, топ-10, зал 50 м2, д5 кв12, 5 кг с 7 до 20", ()),
     ):
         assert codes(text) == found
 
@@ -41,7 +37,6 @@ def test_a_code_is_spelt_as_typed() -> None:
         ("E401", "что такое е-401, и E20?", "е-401"),
         ("E401", "ошибка E 401", "E401"),
         ("E401", "jib,rf t401", "E401"),
-        ("П18", "код п-18", "п-18"),
     ):
         assert as_typed(code, text) == spelt
 
@@ -56,7 +51,6 @@ def test_shapes_are_of_codes_that_a_text_explains() -> None:
         ("eth0: up\nрежим E20 и шкаф B12", set()),
         ("V7 — новая версия", set()),
         ("См. https://shop.example/E20 — там всё", set()),
-        ("## П-17 — карта заблокирована", {"Я1.2.0"}),
     ):
         assert shapes(text) == built
 
@@ -71,8 +65,6 @@ def test_a_code_is_announced_or_built_like_a_known_one() -> None:
         ("ошибка 404", ("404",)),
         ("ошибка в версии V7", ()),
         ("как слушать MP3 по USB2", ()),
-        ("доставите в дом П-44?", ()),
-        ("код п-18", ("П18",)),
     ):
         assert codes_asked(question, shapes("## E20 — вода не сливается")) == expected
 
@@ -81,7 +73,7 @@ def test_a_code_is_announced_or_built_like_a_known_one() -> None:
 def test_a_code_is_canonical_and_named_once(text: str) -> None:
     result = codes(text)
     assert len(set(result)) == len(result)
-    assert all(re.fullmatch(r"[A-ZА-ЯЁ]*-?[0-9][0-9.-]*[A-Z]{0,2}", code) for code in result)
+    assert all(re.fullmatch(r"[A-Z]*-?[0-9][0-9.-]*[A-Z]{0,2}", code) for code in result)
 
 
 def test_look_alike_letters_give_the_same_code() -> None:

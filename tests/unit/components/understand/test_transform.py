@@ -204,11 +204,6 @@ def test_a_message_in_a_conversation_has_other_readings(message: str, readings: 
     assert "readings" not in transformed(message, history=[Exchange("спасибо", "irrelevant")])
 
 
-def test_a_completed_message_has_a_topic() -> None:
-    assert transformed("а если возврат?", history=HISTORY)["topic"] == HISTORY[0].question
-    assert "topic" not in transformed("доставка и оплата товара", history=HISTORY)
-
-
 @pytest.mark.parametrize("chosen", ["а если возврат?", "2"])
 def test_a_chosen_topic_has_no_other_readings(chosen: str) -> None:
     asked_back = Exchange("помогите", "clarify", ("гарантия", "а если возврат?"))
