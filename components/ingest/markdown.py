@@ -7,6 +7,7 @@ from html import unescape
 from typing import Literal
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
@@ -103,9 +104,32 @@ def _read_inline(state: StateCore) -> None:
                 token.children += piece_tokens
 
 
+def _read_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    if silent or not table(state, first, end, True):
+        return table(state, first, end, silent)
+    return table(state, first, _table_end(state, first, end), False)
+
+
+def _table_end(state: StateBlock, first: int, end: int) -> int:
+    """Return the line at which a table ends at the latest: it has no more missing cells than characters.
+
+    The parser adds the cells that rows lack. Lines of one letter below 200 columns would become 200 cells each.
+    """
+    columns = state.getLines(first + 1, first + 2, 0, False).strip().strip("|").count("|") + 1
+    characters = missing = 0
+    for line in range(first, end):
+        row = state.getLines(line, line + 1, 0, False).strip()
+        characters += len(row)
+        missing += max(0, columns - row.count("|") - 1)
+        if not row or missing > characters:
+            return line
+    return end
+
+
 # Of 760 indented blocks in five help centres, 740 were text that an author had indented too far under a step or a tab.
 _PARSER = MarkdownIt("commonmark").enable("table").disable("code")
 _PARSER.core.ruler.at("inline", _read_inline)
+_PARSER.block.ruler.at("table", _read_table, {"alt": ["paragraph", "reference"]})
 
 
 def markdown_blocks(text: str) -> tuple[Block, ...]:

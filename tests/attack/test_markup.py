@@ -96,6 +96,12 @@ def test_columns_of_a_table_that_few_rows_have_take_no_time() -> None:
     assert process_time() - started_at < MOST_SECONDS
 
 
+def test_cells_that_a_table_lacks_take_no_time() -> None:
+    table = "\n".join([f"{'|a' * 181}|", f"{'|-' * 181}|", *["x"] * 362])
+    chunks = cut(article(table), SIZES).chunks
+    assert sum(len(chunk.text) for chunk in chunks) < 10 * len(table)
+
+
 def test_comments_before_a_page_take_no_time() -> None:
     body = f"{'<!---->' * 24}<p>Filter</p>".encode()
     crawl = Crawl(Fetcher(permitted=lambda address: address == "127.0.0.1"), pause=0)
