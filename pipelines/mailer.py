@@ -1,8 +1,9 @@
 """Sends e-mail by the installation's mail server.
 
-Threats: a header injected by a name or a subject (`EmailMessage` refuses line breaks), a name that reads as the address
-of another sender, a server that hangs or sends without end (limits for each answer and for the session), and
-credentials over an open connection (TLS with a checked certificate, unless switched off).
+Threats: a header injected by a name or a subject (`EmailMessage` refuses line breaks, but not those of an encoded word:
+CVE-2024-6923), a name that reads as the address of another sender, a server that hangs or sends without end (limits for
+each answer and for the session), and credentials over an open connection (TLS with a checked certificate, unless
+switched off).
 """
 
 import io
@@ -30,6 +31,8 @@ _LONGEST_NAME, _LONGEST_SUBJECT = 50, 200
 _SPECIAL = re.compile(r'[<>()\[\]:;@\\,"]+')
 """Characters with a meaning in lists of addresses (RFC 5322, 3.2.3). Quoting them is not enough: CPython up to 3.13.1
 folds a long name without its quotation marks (https://github.com/python/cpython/issues/80222)."""
+_ENCODED = "=?"
+"""Opens an encoded word (RFC 2047), which is decoded, line breaks included, when a header is set."""
 _HEADERS = HeaderRegistry()
 for _name in ("in-reply-to", "references"):
     # As free text, they would be encoded like words of a subject (CPython 3.11), and no mail program would know them.
@@ -115,7 +118,11 @@ def send(mail: Mail) -> None:
 
 def display_name(name: str) -> str:
     """Return a name of at most 50 characters that cannot be read as an address."""
-    return " ".join(_SPECIAL.sub(" ", name).split())[:_LONGEST_NAME]
+    return _on_one_line(_SPECIAL.sub(" ", name))[:_LONGEST_NAME]
+
+
+def _on_one_line(words: str) -> str:
+    return " ".join(words.replace(_ENCODED, " ").split())
 
 
 def domain() -> str:
@@ -126,7 +133,7 @@ def _message(mail: Mail, settings: Settings) -> EmailMessage:
     message = EmailMessage(_POLICY)
     message["From"] = Address(display_name(mail.sender), addr_spec=parseaddr(settings.mail_from)[1])
     message["To"] = Address(addr_spec=mail.to)
-    message["Subject"] = " ".join(mail.subject.split())[:_LONGEST_SUBJECT]
+    message["Subject"] = _on_one_line(mail.subject)[:_LONGEST_SUBJECT]
     message["Date"] = format_datetime(datetime.now(UTC))
     for header, value in {"Message-ID": make_msgid(domain=domain()), **mail.headers}.items():
         message[header] = value

@@ -8,8 +8,10 @@ from email.policy import SMTP
 
 import pytest
 
+from pipelines import mailer
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.chats.mailbox import Mailbox
+from pipelines.mailer import Mail
 from settings import Settings, get_settings
 from tenants.accounts import policy
 from tenants.accounts.registry import Registry
@@ -83,6 +85,13 @@ def test_a_sender_name_is_never_another_address(chat: Chat, server: MailServer, 
         policy.change(email_from_name=name)
     [sender] = message_from_bytes(sent(chat, server).as_bytes(), policy=SMTP)["From"].addresses
     assert sender.addr_spec == "help@shop.ru"
+
+
+@pytest.mark.parametrize("field", ["sender", "subject"])
+def test_an_encoded_word_adds_no_header(field: str, server: MailServer, installation: Settings) -> None:
+    names = {"sender": "Shop", "subject": "Reply", field: "=?utf-8?q?S=0d=0aReply-To=3ae=40v.io=0d=0aX=3a?="}
+    mailer.send(Mail(CUSTOMER, **names, text="Text", html="<p>Text</p>"))
+    assert "Reply-To" not in server.received[-1]
 
 
 def notes(chat: Chat) -> list[object]:
