@@ -52,7 +52,7 @@ def demo(locale: Annotated[str, typer.Option(help=message("help.demo_locale"))] 
         *([] if which("opora") else [say("demo.activate", folder=sys.prefix)]),
         say("demo.more", tenant=tenant),
         say("demo.desk", address=f"{address}/desk", login=tenant, password=password),
-        *([say("demo.company", tenant=tenant)] if operators.has_several_tenants() else []),
+        say("demo.company", tenant=tenant),
         say("demo.chat", address=f"{address}/demo"),
     ):
         terminal_console().print(line, highlight=False)

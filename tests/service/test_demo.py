@@ -34,7 +34,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = Settings(data_dir=tmp_path_factory.mktemp("demo"), fetch_models=False, default_locale="ru")
     english = _set_up(settings, {"LC_ALL": "en_GB.UTF-8"})
     assert "6 of 6" in english
-    assert "also asks for the organisation" not in english
+    assert "enter demo-en" in english
     assert "anna@example.com" in english.partition("E20")[0]
     assert _missing("README.md", english) == []
     printed = _set_up(settings, {"LC_ALL": "C.UTF-8"}, "--locale", "ru")
@@ -42,7 +42,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     assert _missing("README.ru.md", printed) == []
     assert printed.rstrip().endswith("/demo")
     found = re.search(r"войдите: имя (\S+), пароль (\S+)", printed)
-    company = re.search(r"понадобится и организация: (\S+)", printed)
+    company = re.search(r"организацию, введите (\S+)", printed)
     assert found is not None
     assert company is not None
     with in_force(settings):

@@ -129,7 +129,7 @@ def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
     source = YAML.read_text(encoding="utf-8")
     threshold = "threshold: *sure # least probability"
     assert source.count(threshold) == 1
-    strict.write_text(source.replace(threshold, "threshold: 1.0"), encoding="utf-8")
+    strict.write_text(source.replace(threshold, "threshold: 1.0 #"), encoding="utf-8")
     cases = str(shop / "cases.jsonl")
     assert evaluate(cases, "--tenant", "shop").exit_code == 0
     assert evaluate(cases, "--tenant", "shop", "--pipeline", str(strict)).exit_code == 0
