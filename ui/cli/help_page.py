@@ -1,13 +1,16 @@
-"""Help pages in the language of the terminal.
+"""Help pages and usage errors in the language of the terminal.
 
 Typer 0.29 has its own words for headings, types and placeholders, in English and without a way to replace them, so its
 module-level names and private classes are used here.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from typer._click.core import Command as ClickCommand
+from typer._click.exceptions import NoArgsIsHelpError, UsageError
 from typer.core import TyperArgument, TyperOption
 
 from components.language.texts import keys, terminal_locale, text
@@ -17,6 +20,41 @@ if TYPE_CHECKING:
     from typer._click.formatting import HelpFormatter
 
 _PLACEHOLDERS = {"[OPTIONS]": "options_place", "COMMAND [ARGS]...": "command_place"}
+
+_USAGE_ERRORS = {
+    "option_unknown": r"No such option: (?P<name>\S+)",
+    "option_unknown_similar": r"No such option: (?P<name>\S+) \(Possible options: (?P<similar>.+)\)",
+    "command_unknown": r"No such command '(?P<name>.+)'\.",
+    "command_unknown_similar": r"No such command '(?P<name>.+)'\. Did you mean (?P<similar>.+)\?",
+    "argument_missing": r"Missing argument '(?P<name>[^']+)'\.",
+    "option_missing": r"Missing option '(?P<name>[^']+)'\.",
+    "too_many_arguments": r"Got unexpected extra argument\(s\) \((?P<names>.+)\)",
+    "value_missing": r"Option '(?P<name>[^']+)' requires an argument\.",
+    "value_invalid": r"Invalid value for '(?P<name>[^']+)': (?P<reason>.+)",
+}
+"""Typer's messages, by the keys of their translations. Others stay in English."""
+
+
+@contextmanager
+def translated_usage_errors() -> Iterator[None]:
+    """Raise usage errors in the language of the terminal."""
+    try:
+        yield
+    except NoArgsIsHelpError:
+        raise
+    except UsageError as error:
+        from typer import rich_utils
+
+        rich_utils.ERRORS_PANEL_TITLE = text("cli.error.label", terminal_locale())
+        rich_utils.RICH_HELP = _say("try", command="[blue]{command_path} {help_option}[/]")
+        raise UsageError(_usage_error(error.format_message()), error.ctx) from error
+
+
+def _usage_error(message: str) -> str:
+    for key, pattern in _USAGE_ERRORS.items():
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            return _say(f"usage_error.{key}", **match.groupdict())
+    return message
 
 
 class TranslatedHelp(ClickCommand):
@@ -66,5 +104,5 @@ class _TypeName:
         return name if element == python else f"{name}…"
 
 
-def _say(key: str) -> str:
-    return text(f"cli.help_page.{key}", terminal_locale())
+def _say(key: str, **params: str) -> str:
+    return text(f"cli.help_page.{key}", terminal_locale(), **params)

@@ -23,7 +23,7 @@ from typer.main import get_command
 
 from components.language.texts import LOCALES, terminal_locale, text, text_or
 from tenants.core.errors import CallerError, Invalid, NotFound, OporaError
-from ui.cli.help_page import TranslatedHelp
+from ui.cli.help_page import TranslatedHelp, translated_usage_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -246,8 +246,13 @@ class _Terminal:
 
 
 class Group(_Group):
-    """Turn Opora's errors into one line on standard error and exit code 2."""
+    """Turn Opora's errors into one line on standard error and exit code 2, and translate usage errors."""
 
+    @translated_usage_errors()
+    def make_context(self, *args: Any, **extra: Any) -> "Context":  # noqa: ANN401 - as in the base class
+        return super().make_context(*args, **extra)
+
+    @translated_usage_errors()
     def invoke(self, ctx: "Context") -> object:
         try:
             with redirect_stdout(_Terminal(sys.stdout)) if sys.stdout.isatty() else nullcontext():
