@@ -43,7 +43,8 @@ MIN_CLAIMS = 10
 class SetReport:
     """Figures of one measured set. `reference` holds the same figures for the plain BM25 baseline if they apply.
 
-    `unjudged` counts failures of added evaluators, by figure and kind of failure. `claims` is the curve of accuracy
+    `unjudged` counts failures of added evaluators, by figure and kind of failure, `degraded` the cases in which a step
+    of the pipeline failed and the turn went on without it. `claims` is the curve of accuracy
     against coverage, if there is an answer key.
     """
 
@@ -55,6 +56,7 @@ class SetReport:
     outcomes: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[Record, ...] = ()
     unjudged: Mapping[str, int] = field(default_factory=dict)
+    degraded: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[ClaimPoint, ...] = ()
 
     def scoreless(self) -> dict[str, str]:
@@ -97,6 +99,7 @@ def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType(
         dict(Counter(record.outcome for record in set_run.records).most_common()),
         tuple(filter(missed, set_run.records)),
         unjudged(set_run.records),
+        dict(Counter(step for record in set_run.records for step in record.degraded).most_common()),
         claim_curve(set_run.records),
     )
 

@@ -38,6 +38,7 @@ def _set_as_json(report: SetReport) -> dict[str, object]:
         "reference": {name: asdict(figure) for name, figure in report.reference.items()},
         "outcomes": dict(report.outcomes),
         "unjudged": dict(report.unjudged),
+        "degraded": dict(report.degraded),
         "claims": [asdict(point) for point in report.claims],
         "failures": [_failure_as_json(record) for record in report.failures],
     }

@@ -17,7 +17,7 @@ from evaluation.metrics.intervals import Figure
 from evaluation.metrics.results import SetReport, confidences, marks, missed, steps
 from evaluation.metrics.targets import TargetResult
 from evaluation.report.answers import answers_to_read
-from evaluation.report.tables import ending, figure_name, localised, outcome_name, requirement
+from evaluation.report.tables import ending, failed_steps, figure_name, localised, outcome_name, requirement
 from evaluation.stored_runs import Run, SetRun
 from pipelines.draw import mermaid
 
@@ -115,6 +115,7 @@ class _Writer:
             "n": set_run.n,
             "index": f"{index.tenant} · {self.message('chunks', n=index.chunks)}" if index else "",
             "note": text(note, self.locale) if note in keys("evaluation.note.") else "",
+            "degraded": failed_steps(report.degraded, self.locale),
             "unjudged": ", ".join(f"{reason} {count}" for reason, count in report.unjudged.items()),
             "tiles": self._tiles(report),
             "outcomes": self._outcomes(report),

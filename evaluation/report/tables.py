@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from components.language.texts import keys, percent, text
+from components.language.texts import keys, percent, text, text_or
 from evaluation.cases import Record
 from evaluation.compare import Comparison, Difference
 from evaluation.metrics.accuracy_coverage import MIN_CLAIMS, ThresholdChoice, points_at_shares
@@ -41,6 +41,8 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
         say("outcomes", counted=_counted({outcome_name(name, locale): n for name, n in report.outcomes.items()}))
     if report.unjudged:
         say("unjudged", counted=_counted(report.unjudged))
+    if report.degraded:
+        say("degraded", counted=failed_steps(report.degraded, locale))
     if report.failures:
         say("failures", count=len(report.failures))
     for record in report.failures[:FAILURES_SHOWN]:
@@ -81,6 +83,11 @@ def _figure_row(name: str, figure: Figure, reference: Figure | None, locale: str
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def failed_steps(degraded: Mapping[str, int], locale: str) -> str:
+    """Return the steps of a pipeline that failed, each with its number of cases."""
+    return _counted({text_or(step, f"desk.task.{step}", locale): count for step, count in degraded.items()})
 
 
 def _claims_table(report: SetReport, locale: str) -> Table:

@@ -145,6 +145,17 @@ def test_a_failed_case_is_described_in_words() -> None:
     assert ending(recorded(mill, replace(offers, reply=Reply("Нет"))), "ru") == "отказ"
 
 
+def test_a_report_names_the_steps_that_failed() -> None:
+    case = Case("1", "Сколько стоит доставка?")
+    records = tuple(Record(case, "refused", degraded=steps) for steps in (("embedder",), ("embedder", "verifier"), ()))
+    run = finished("shop", [SetRun("shop", "ru", 1.0, records=records)], Plan())
+    shown = StringIO()
+    print_set(Console(file=shown, width=120), reported(run)[0], "en")
+    line = "Steps that failed, with the number of cases: search by meaning 2, claim check 1"
+    assert line in shown.getvalue()
+    assert line in as_page(run, reported(run), "en")
+
+
 def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
     demanding = QuestionSet(
         "shop",
