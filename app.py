@@ -311,6 +311,10 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+_LAST = {"Connection": "close"}
+"""Ends a connection after a probe: probes never wait for a turn, so only new connections limit them."""
+
+
 def _health(settings: Settings) -> OpenRouter:
     endpoints = OpenRouter(None, tags=["health"])
 
@@ -318,7 +322,7 @@ def _health(settings: Settings) -> OpenRouter:
     @opens(probe=True)
     async def healthz() -> Response:
         """Liveness probe: the process answers."""
-        return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "ok"}, headers=_LAST)
 
     @endpoints.get("/readyz")
     @opens(probe=True)
@@ -337,7 +341,7 @@ def _health(settings: Settings) -> OpenRouter:
             raise TryAgain from None
         # While one tenant's index is being repaired, keep accepting requests of the other tenants.
         damaged = index.damaged()
-        return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})})
+        return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})}, headers=_LAST)
 
     @endpoints.get("/seen")
     async def seen(request: Request) -> Response:

@@ -17,6 +17,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import ClassVar
 
 import h11
+from cachetools import LRUCache
 from h11._receivebuffer import ReceiveBuffer
 from starlette.requests import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -43,15 +44,22 @@ SILENCE_SECONDS = 60.0
 LEAST_RATE = 500
 """Minimum bytes per second of a request, as in Apache's `mod_reqtimeout`. Faster ones earn no more silence."""
 
+NEW_PER_SECOND, NEW_AT_ONCE = 50.0, 500.0
+"""New connections of an address per second, and how many of them at once. A browser keeps its own, up to six."""
+
 _LOOK_SECONDS = 5.0
 _GARBAGE = "Invalid HTTP request received."
 _SELDOM_SECONDS = 10.0
 _MOST_FILES = 65_536
+_ADDRESSES = 10_000
+"""Addresses whose latest connections are counted."""
 _RECEIVING = (h11.IDLE, h11.SEND_BODY)
 
 
 class BoundedConnection(H11Protocol):
     """An HTTP connection. `per_address` and `at_most` limit the number of connections; 0 means no limit.
+
+    New connections of an address are limited, too: each may send a request without waiting for the answer.
 
     A network of addresses has at most as many as are left free: a few networks that only keep theirs open leave room
     for all others. Addresses in `proxies` serve many clients: `at_most` alone limits them.
@@ -62,6 +70,7 @@ class BoundedConnection(H11Protocol):
     at_most: ClassVar[int] = 0
     _open: ClassVar[Counter[str]] = Counter()
     _open_of_networks: ClassVar[Counter[str]] = Counter()
+    _paid_until: ClassVar[LRUCache[str, float]] = LRUCache(_ADDRESSES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or close at once when there are too many."""
@@ -78,7 +87,7 @@ class BoundedConnection(H11Protocol):
         self._unsent_since: float | None = None
         self._due = self.loop.time() + GRACE_SECONDS
         self._look = self.loop.call_later(_LOOK_SECONDS, self._look_after)
-        too_many = crowded or 0 < self.per_address < self._open[self._counted_as]
+        too_many = crowded or 0 < self.per_address < self._open[self._counted_as] or self._comes_too_fast()
         if free <= 0 < self.at_most or (too_many and not self._is_proxy()):
             transport.abort()
 
@@ -110,6 +119,16 @@ class BoundedConnection(H11Protocol):
     def resume_writing(self) -> None:
         self._unsent_since = None
         super().resume_writing()
+
+    def _comes_too_fast(self) -> bool:
+        if not self.per_address:
+            return False
+        now = self.loop.time()
+        paid_until = max(now, self._paid_until.get(self._counted_as, 0.0)) + 1 / NEW_PER_SECOND
+        if paid_until - now > NEW_AT_ONCE / NEW_PER_SECOND:
+            return True
+        self._paid_until[self._counted_as] = paid_until
+        return False
 
     def _is_proxy(self) -> bool:
         return any(ip_address(self._address) in network for network in self.proxies)
@@ -178,6 +197,7 @@ def bounded(settings: Settings, most: int) -> type[BoundedConnection]:
         at_most = most
         _open: ClassVar[Counter[str]] = Counter()
         _open_of_networks: ClassVar[Counter[str]] = Counter()
+        _paid_until: ClassVar[LRUCache[str, float]] = LRUCache(_ADDRESSES)
 
     return Bounded
 

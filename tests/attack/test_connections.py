@@ -233,6 +233,22 @@ async def test_no_address_has_all_connections(listener: Listener, monkeypatch: p
     assert not listener.connect()[1].aborted.is_set()
 
 
+async def test_new_connections_of_an_address_are_limited(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoundedConnection, "per_address", 1)
+    monkeypatch.setattr(BoundedConnection, "_paid_until", {})
+    monkeypatch.setattr(connections, "NEW_AT_ONCE", 3)
+
+    def is_refused(address: str) -> bool:
+        connection, line = listener.connect(address)
+        aborted = line.aborted.is_set()
+        listener.connections.remove(connection)
+        connection.connection_lost(None)
+        return aborted
+
+    assert [is_refused("203.0.113.1") for _ in range(5)] == [False, False, False, True, True]
+    assert not is_refused("203.0.113.2")
+
+
 async def test_a_few_networks_leave_connections_to_others(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedConnection, "at_most", 200)
 
@@ -275,6 +291,15 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(server: Server, path:
         reply = b"".join(iter(lambda: line.recv(65_536), b""))
     assert reply.startswith(b"HTTP/1.1 400 ")
     assert reply.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_probe_ends_its_connection(server: Server, path: str) -> None:
+    """Probes never wait, so that only the number of connections limits them."""
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as line:
+        line.sendall(f"GET {path} HTTP/1.1\r\nHost: opora\r\n\r\n".encode() * 3)
+        replies = b"".join(iter(lambda: line.recv(65_536), b""))
+    assert replies.count(b"HTTP/1.1 ") == 1
 
 
 def test_many_connections_are_accepted_in_one_turn_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
