@@ -228,7 +228,8 @@ def _text_of(lookup: Lookup) -> str:
         raise ValueError("the tool refused")
     text = answer.data.decode("utf-8")
     if answer.kind.endswith("json"):
-        text = _as_text(tool, json.loads(text), lookup.arguments)
+        # JSON can encode half of a surrogate pair, which no answer can be sent with.
+        text = _as_text(tool, json.loads(text), lookup.arguments).encode(errors="replace").decode()
     # Like a document's: no markup of it reaches a customer's page. A template may repeat a long field many times.
     return inert(clean(text[:_MAX_BYTES]).strip()[:_MAX_LENGTH])
 

@@ -60,6 +60,11 @@ def test_a_trial_of_a_tool_that_answers_nested_json_is_refused(monkeypatch: pyte
     assert try_tool(tool_that_answers(b"[" * 90_000, monkeypatch), "Где заказ?").fault == "tool_refused"
 
 
+def test_a_tools_answer_with_half_a_surrogate_pair_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = try_tool(tool_that_answers(b'{"status": "sent \\ud800"}', monkeypatch), "Где заказ?")
+    assert tried.text == "status: sent ?"
+
+
 def test_a_quoted_text_prints_no_marks_of_other_sources() -> None:
     said, code = "Заказ в пути [1]: его собрали [2] [99].", "`print(orders[0])`"
     passage = to_passage(document(f"{said} {code}", "c0"))
