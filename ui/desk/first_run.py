@@ -1,6 +1,7 @@
 """First run in the browser: from the link that `opora serve` prints to a tenant, its admin and the widget."""
 
 import asyncio
+from threading import Lock
 from typing import Annotated, TypeAlias
 from uuid import uuid4
 
@@ -45,6 +46,7 @@ class FirstRunForm(BaseModel):
 
 def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
     endpoints = OpenRouter("admin", limit=20_000, page=True, include_in_schema=False)
+    adding = Lock()
 
     def first(secret: str, refused: OporaError | None = None, form: FirstRunForm | None = None) -> Response:
         least = operators.MIN_PASSWORD
@@ -106,12 +108,13 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
     @endpoints.post(f"{_WELCOME}/site")
     @or_again(lambda refused, origin, **_: steps(refused, origin=origin), Invalid)
     def add_origin(key: _Short = "", origin: _Short = "") -> Response:
-        """Let the site with the widget run at another address; without a key, add the tenant's first site."""
-        if key:
-            site = sites.get(key.replace("\0", ""))
-            sites.update(site.key, origins=list(dict.fromkeys([*site.origins, sites.checked_origin(origin)])))
-        else:
-            sites.add(registry.current().name, [origin])
+        """Let the site with the widget run at another address; add the tenant's first site if there is none."""
+        with adding:  # A double click finds the site that its first half has added.
+            if not key and not sites.own():
+                sites.add(registry.current().name, [origin])
+            else:
+                site = sites.get(key.replace("\0", "")) if key else sites.own()[0]
+                sites.update(site.key, origins=list(dict.fromkeys([*site.origins, sites.checked_origin(origin)])))
         return back_to(f"{_WELCOME}#widget")
 
     return endpoints
