@@ -41,7 +41,7 @@ class ThresholdChoice:
 
     `claims` is their number, `share` their share of all graded answers, `right` the share that is right, with the 95%
     interval (Wilson). `expected` is the same by cross-validation: each of ten folds is measured with a threshold chosen
-    on the others. It is None if that was not measured.
+    on the others; None if not measured.
     """
 
     threshold: float
