@@ -108,7 +108,7 @@ def router(desk: Desk, runner: Runner, passwords: Passwords) -> OpenRouter:
     @endpoints.post(f"{_WELCOME}/site")
     @or_again(lambda refused, origin, **_: steps(refused, origin=origin), Invalid)
     def add_origin(key: _Short = "", origin: _Short = "") -> Response:
-        """Let the site with the widget run at another address; or add the first site of a tenant that has no site."""
+        """Let the site with the widget run at another address, or add the first site of a tenant that has no site."""
         with adding:  # A double click finds the site that its first half has added.
             if not key and not sites.own():
                 sites.add(registry.current().name, [origin])
