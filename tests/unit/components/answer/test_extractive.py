@@ -1,5 +1,7 @@
 """Quotations: the answering section from its start, with whole lists, and without forbidden content."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,7 +65,7 @@ QUESTION = "Можно ли вернуть сертификат"
         ("- Да.", f"- Да. {REFUND}", {"heading": QUESTION}),
     ],
 )
-def test_a_yes_is_quoted_below_the_question_that_it_answers(yes: str, text: str, names: dict[str, str]) -> None:
+def test_a_yes_is_quoted_below_the_question_that_it_answers(yes: str, text: str, names: dict[str, Any]) -> None:
     section = document(text, **names)
     draft = to_draft(ExtractiveAnswerer().run(query="вернуть за оставшиеся месяцы", documents=[section])["answers"][0])
     assert draft.text == f"{QUESTION}\n\n{yes} {REFUND} [1]"
