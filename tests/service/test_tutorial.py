@@ -91,7 +91,7 @@ def test_the_page_on_ollama_shows_what_it_says(tmp_path: Path) -> None:
     knobs = Knobs(models=("qwen3:4b-instruct", "bge-m3:latest"), tokens_per_second=40, dimensions=1024)
     ports = {1416: free_port(), 11434: free_port()}
     with simulator_thread(knobs) as (_, url):
-        tested, rebuilt = followed("docs/ollama.md", tmp_path, ports, OPORA_OLLAMA_URL=url)
+        _, tested, rebuilt = followed("docs/ollama.md", tmp_path, ports, OPORA_OLLAMA_URL=url)
     shown = [line.partition(":")[0] for block in blocks(PAGES["docs/ollama.md"], "text") for line in block.splitlines()]
     printed = [line.partition(":")[0] for line in tested.splitlines()]
     assert set(shown) <= set(printed)

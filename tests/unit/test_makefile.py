@@ -27,8 +27,8 @@ def test_a_target_installs_what_it_needs(target: str, installs: str, not_this: s
 
 @pytest.mark.parametrize("packages", ["run", "dev"])
 def test_an_installation_into_an_older_environment_is_announced(packages: str) -> None:
-    command = ["make", "--dry-run", f"--assume-new=requirements/{packages}.txt", f".venv/.ready-{packages}"]
-    command += ["--assume-old=.venv/bin/uv"]
+    command = ["make", "--dry-run", "--no-print-directory", f".venv/.ready-{packages}"]
+    command += [f"--assume-new=requirements/{packages}.txt", "--assume-old=.venv/bin/uv"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert printed.splitlines()[0] == f'echo "Installing requirements/{packages}.txt into .venv: up to two minutes…"'
 

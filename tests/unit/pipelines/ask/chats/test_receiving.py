@@ -69,9 +69,9 @@ def test_handoff_over_api_is_a_conversation_at_the_desk() -> None:
     ("more", "channel", "read"),
     [
         ({"contact": "+7 916 000-00-00"}, None, "Сотрудник свяжется с вами."),
-        ({}, None, "Чтобы получить ответ, позвоните"),
-        ({"anonymous": True}, "help@shop.example", "назовите этот номер: help@shop.example"),
-        ({"locale": "en"}, None, "To get a reply, please call"),
+        ({}, None, "Ответить вам здесь мы не сможем. Когда свяжетесь"),
+        ({"anonymous": True}, "help@shop.example", ": help@shop.example."),
+        ({"locale": "en"}, None, "We can't reply to you here."),
     ],
 )
 def test_caller_reads_whether_anybody_can_answer(more: dict[str, object], channel: str | None, read: str) -> None:
