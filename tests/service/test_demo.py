@@ -57,7 +57,8 @@ def _missing(readme: str, printed: str) -> list[str]:
     sample = re.search(r"```text\n(.*?)```", (ROOT / readme).read_text(encoding="utf-8"), re.DOTALL)
     assert sample is not None
     shown, real = (re.sub(r"[\d.]+ (?:ms|мс)$", "", text, flags=re.MULTILINE) for text in (sample[1], printed))
-    return [line for line in shown.splitlines() if line != "…" and line not in real.splitlines()]
+    lines = [line.removesuffix(" …") for line in shown.splitlines() if line != "…"]
+    return [line for line in lines if line not in real.splitlines()]
 
 
 def _set_up(settings: Settings, variables: dict[str, str], *options: str) -> str:
